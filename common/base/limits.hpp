@@ -158,6 +158,13 @@ inline const std::size_t kWindowFrame = limit("window_frame", 136, 64 * 1024);
 inline const std::uint32_t kWindowBits = limit("window_bits", 8, 20);  // of a window's name
 // From this size on, the link's put and get are used.
 inline const std::uint64_t kWindowNative = limit("window_native", 64, 32 * 1024);
+// Bytes of the largest put or accumulate that joins others in one frame, of such a frame, and of all that are open.
+inline const std::uint64_t kWindowSmall = limit("window_small", 8, 512);
+inline const std::size_t kWindowSmallBundle = 1024;
+inline const std::size_t kWindowBundle = limit("window_bundle", 72, 64 * 1024);
+inline const std::size_t kWindowBundles = limit("window_bundles", 1, 4 * 1024 * 1024);
+// Operations towards one target that are described here; a call that makes another one waits.
+inline const std::uint32_t kWindowWaiting = limit("window_waiting", 1, 1024);
 
 // --- NEON ---
 

@@ -14,21 +14,24 @@
 
 namespace lfc {
 
-template <class T>
+template <class T, std::size_t kMost = 256>
 class Spares {
  public:
   std::unique_ptr<T> take() {
-    if (kept_.empty()) return std::make_unique<T>();
+    if (kept_.empty()) {
+      kept_.reserve(kMost);  // so that keep() needs no memory
+      return std::make_unique<T>();
+    }
     std::unique_ptr<T> one = std::move(kept_.back());
     kept_.pop_back();
     return one;
   }
+  // Needs no memory if the object is from take().
   void keep(std::unique_ptr<T> one) {
     if (kept_.size() < kMost) kept_.push_back(std::move(one));
   }
 
  private:
-  static constexpr std::size_t kMost = 256;
   std::vector<std::unique_ptr<T>> kept_;
 };
 

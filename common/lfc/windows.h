@@ -124,7 +124,8 @@ enum lfc_rma_status lfc_rma_attach(lfc_rma_window* window, void* base, uint64_t 
 enum lfc_rma_status lfc_rma_detach(lfc_rma_window* window, const void* base);
 
 /* Operations on bytes, or on elements, that are contiguous on both sides. Displacements are in the target's units. They
- * do not wait; buffers stay in use until the operation is locally complete. */
+ * wait only if the target has not caught up with many before them. Buffers stay in use until the operation is locally
+ * complete. */
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_put_plain(lfc_rma_window* window, uint32_t target,
                                                      const void* origin, uint64_t bytes,
                                                      int64_t displacement);
@@ -147,8 +148,8 @@ LFC_SHORT_PATH enum lfc_rma_status lfc_rma_compare_and_swap(lfc_rma_window* wind
                                                             void* result, size_t size,
                                                             int64_t displacement);
 
-/* Operations on all other layouts; offsets in bytes. They do not wait. If `request` is not NULL, host.finished(request)
- * follows when origin and result are the caller's again, possibly inside the call. */
+/* Operations on all other layouts; offsets in bytes. They wait as those above. If `request` is not NULL,
+ * host.finished(request) follows when origin and result are the caller's again, possibly inside the call. */
 LFC_SHORT_PATH enum lfc_rma_status lfc_rma_put(lfc_rma_window* window, uint32_t target,
                                                const struct lfc_rma_view* origin,
                                                const struct lfc_rma_view* there, void* request);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "services/windows/protocol/bundle.hpp"
+
 namespace lfc {
 namespace {
 
@@ -235,7 +237,7 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
   WindowHead head{};
   head.window = usually32(random, now.window->facts().id);
   head.rank = usually32(random, 1);
-  head.kind = static_cast<std::uint8_t>(usually(random, random.between(1, 10)));
+  head.kind = static_cast<std::uint8_t>(usually(random, random.between(1, 11)));
   head.flags = static_cast<std::uint8_t>(random.below(128));
   head.operation = static_cast<std::uint8_t>(random.below(14));
   head.element = static_cast<std::uint8_t>(random.below(24));
@@ -245,6 +247,7 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
     head.count = usually(random, random.below(40));
   }
   head.offset = usually(random, 0);
+  if (head.kind == static_cast<std::uint8_t>(WindowKind::bundle)) return bundle_frame(random, head);
   std::vector<Run> runs(random.between(0, 3));
   for (Run& run : runs) {
     run = {static_cast<std::int64_t>(usually(random, 8 * random.below(kBytes / 8))),
@@ -262,6 +265,29 @@ std::vector<std::byte> ServiceFrames::window_frame(Random& random, FrameType typ
   for (const Run& run : runs) append(payload, run);
   const bool bare = head.kind == static_cast<std::uint8_t>(WindowKind::get) || random.chance(50);
   if (!bare && head.bytes < 400) payload.resize(payload.size() + head.bytes, std::byte{0xee});
+  return payload;
+}
+
+std::vector<std::byte> ServiceFrames::bundle_frame(Random& random, WindowHead head) {
+  rma::Bundle bundle;
+  const std::array<std::byte, 64> operands{};
+  for (std::size_t i = random.between(1, 5); i != 0; --i) {
+    BundleEntry entry{usually(random, 8 * random.below(kBytes / 8)),
+                      static_cast<std::uint32_t>(8 * random.between(1, 4)),
+                      static_cast<std::uint8_t>(usually(random, random.between(1, 2))),
+                      static_cast<std::uint8_t>(random.below(14)),
+                      static_cast<std::uint8_t>(random.below(24)),
+                      0};
+    bundle.reserve(rma::Bundle::room_for(entry.bytes));
+    bundle.add(entry, operands.data());
+  }
+  std::vector<std::byte> entries(bundle.bytes().begin(), bundle.bytes().end());
+  if (random.chance(200)) entries[random.below(entries.size())] ^= std::byte{0x41};
+  if (random.chance(50)) entries.resize(random.below(entries.size()));
+  head.bytes = usually(random, entries.size());
+  std::vector<std::byte> payload;
+  append(payload, head);
+  payload.insert(payload.end(), entries.begin(), entries.end());
   return payload;
 }
 

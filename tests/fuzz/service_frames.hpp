@@ -43,6 +43,7 @@ class ServiceFrames {
   struct Put;
 
   std::vector<std::byte> window_frame(Random& random, FrameType type);
+  std::vector<std::byte> bundle_frame(Random& random, WindowHead head);
   std::vector<std::byte> neon_frame(Random& random);
 
   Ni& ni_;

@@ -16,6 +16,11 @@ constexpr unsigned kWatchPasses = 1 << 15;
 // NI, and short passes detect it earlier.
 constexpr unsigned kPassesPerDrive = 4;
 
+bool any_dead(const std::vector<std::uint32_t>& processes) noexcept {
+  return std::any_of(processes.begin(), processes.end(),
+                     [](std::uint32_t process) { return ProcessWatch(process).dead(); });
+}
+
 // The wait of a flush may have made the stores of waiting operations.
 WindowStatus flushed(StoreOrder& order, WindowStatus status) noexcept {
   order.all();
@@ -33,11 +38,6 @@ EpochCalls::EpochCalls(WindowService& windows, const Placement& placement, rma::
   if (placement.threads) protocol_.memory.control().singles.shut_out();
 }
 
-bool EpochCalls::local_peer_died() const noexcept {
-  return std::any_of(local_peers_.begin(), local_peers_.end(),
-                     [](std::uint32_t process) { return ProcessWatch(process).dead(); });
-}
-
 // Lets everything else of the process go on.
 void EpochCalls::drive() {
   quiet_calls_.reset();
@@ -51,11 +51,12 @@ WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
   rma::Origin& origin = protocol_.origin;
   drive_if_quiet();
   for (unsigned pass = 0;; ++pass) {
-    const bool dead = pass % kWatchPasses == kWatchPasses - 1 && local_peer_died();
+    const bool dead = pass % kWatchPasses == kWatchPasses - 1 && any_dead(local_peers_);
     WindowStatus status = WindowStatus::ok;
     const bool over = windows_.locked([&] {
       if (dead) origin.trouble().lost = true;
       const bool is_ready = ready();
+      origin.send_bundles();
       if (origin.trouble().lost) {
         status = WindowStatus::lost;
       } else if (is_ready && errors == Errors::told) {
@@ -73,6 +74,11 @@ WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
   }
 }
 
+WindowStatus EpochCalls::await_room(std::uint32_t target) {
+  rma::Origin& origin = protocol_.origin;
+  return wait_until([&] { return origin.make_room(origin.peer(target)); }, Errors::kept);
+}
+
 // No call waits for a post to a member that puts nothing, so drain() waits until such posts have left. Held by "posts
 // have left when a window is freed".
 WindowStatus EpochCalls::drain() {
@@ -82,7 +88,7 @@ WindowStatus EpochCalls::drain() {
 // --- Fence ---
 
 WindowStatus EpochCalls::fence_leave(std::span<std::uint32_t> sent) {
-  const WindowStatus status = wait_until([&] { return protocol_.origin.all_locally_complete(); });
+  const WindowStatus status = wait_until([&] { return protocol_.origin.all_left(); });
   windows_.locked([&] { protocol_.epochs.fence_leave(sent); });
   order_.all();
   return status;

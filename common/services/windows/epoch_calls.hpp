@@ -103,6 +103,8 @@ class EpochCalls {
   void drive_if_quiet(unsigned copies = 0) {
     if (quiet_calls_.add(1 + copies * kQuietCalls / 4) > kQuietCalls) drive();
   }
+  // Waits until another operation towards this target may be issued.
+  WindowStatus await_room(std::uint32_t target);
   // A process on this node whose memory or lock is mapped here. No link watches it.
   void watch_local_peer(std::uint32_t process) { local_peers_.push_back(process); }
 
@@ -121,7 +123,6 @@ class EpochCalls {
   template <class Ready>
   WindowStatus wait_until(Ready ready, Errors errors = Errors::told);
   void drive();
-  bool local_peer_died() const noexcept;
   WindowStatus settle_locks();
   void end_one_lock(const rma::OriginPeer& peer);
   WindowStatus acquire(rma::OriginPeer& peer);

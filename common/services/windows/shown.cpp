@@ -54,6 +54,7 @@ template <>
 const look::Field Insight<rma::OriginPeer>::kFields[] = {
     number<void*>("mapped_lock", {offsetof(rma::OriginPeer, control)}),
     number<void*>("waiting", {offsetof(rma::OriginPeer, first)}),
+    number<void*>("bundle", {offsetof(rma::OriginPeer, bundle)}),
     number<rma::OriginPeer::Lock>("lock", {offsetof(rma::OriginPeer, lock)}),
     number<bool>("exclusive", {offsetof(rma::OriginPeer, exclusive)}),
     number<bool>("in_access", {offsetof(rma::OriginPeer, in_access)}),

@@ -145,7 +145,12 @@ WindowStatus Window::issue(const WindowCall& call) {
   const Reach& reach = peer(call.target).reach;
   if (call.bytes != 0 && !reach.mapped && reach.registered && call.shape().contiguous)
     learn_link(call.target);
-  const rma::Issued issued = windows_.locked([&] { return protocol_.origin.issue(call); });
+  const auto try_now = [&] { return protocol_.origin.issue(call); };
+  rma::Issued issued = windows_.locked(try_now);
+  for (; issued.full; issued = windows_.locked(try_now)) {
+    const WindowStatus status = await_room(call.target);
+    if (status != WindowStatus::ok) return status;
+  }
   if (issued.status != WindowStatus::ok || issued.way == Way::later) return issued.status;
   if (issued.way == Way::link) {
     windows_.start_native(*this, carrier_.route(call.target), call);

@@ -85,8 +85,9 @@ class Window final : public EpochCalls {
   WindowStatus attach(void* base, std::uint64_t size);
   WindowStatus detach(const void* base);
 
-  // --- Operations. None of them waits. If `request` is not null, host.finished() is called with it when origin and
-  // result are the caller's again, possibly inside the call. ---
+  // --- Operations. One waits only if the target has not caught up with many before it (README.md, Bounds), and drives
+  // the rest of the process meanwhile; `lost`: a member is lost. If `request` is not null, host.finished() is called
+  // with it when origin and result are the caller's again, possibly inside the call. ---
 
   WindowStatus put(std::uint32_t target, const View& origin, const View& there, void* request);
   WindowStatus get(std::uint32_t target, const View& result, const View& there, void* request);

@@ -86,7 +86,7 @@ void WindowService::enter(Window& window) {
 void WindowService::leave(Window& window) noexcept {
   locked([&] {
     rma::Origin& origin = window.protocol_.origin;
-    for (rma::OriginPeer& peer : origin.peers()) peer.first = peer.last = nullptr;
+    for (rma::OriginPeer& peer : origin.peers()) origin.drop_waiting(peer);
     operations_.for_each([&](WindowOp& op) {
       if (op.owner == &origin && !op.ended) operations_.finish(op, WindowStatus::lost);
     });

@@ -106,7 +106,7 @@ class WindowService final : public Service {
   StoreOrder store_order_;
   NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};
   Spares<ReplyMessage> spare_replies_;
-  Spares<Fragment> spare_fragments_;
+  Spares<Fragment, 16> spare_fragments_;  // of up to a frame
   Spares<Native> spare_natives_;
   std::vector<Window*> working_;  // with acks or tickets to handle
   std::vector<Window*> singles_;

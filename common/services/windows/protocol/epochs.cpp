@@ -31,6 +31,7 @@ WindowStatus Epochs::start(std::span<const Rank> group, bool no_check) {
     OriginPeer& peer = origin_.peer(rank);
     peer.in_access = true;
     peer.access_granted = no_check;
+    peer.sent_in_access = false;
     peer.end_told = false;
     if (!no_check) ++peer.posts_used;
   }
@@ -42,7 +43,7 @@ bool Epochs::complete_step() {
   for (const Rank rank : access_group_) {
     OriginPeer& peer = origin_.peer(rank);
     if (peer.end_told) continue;
-    if (!peer.locally_complete()) {
+    if (!peer.all_left()) {
       peer.ending = End::complete;
       all = false;
       continue;
@@ -148,7 +149,8 @@ bool Epochs::try_lock_all(std::size_t& next) noexcept {
 
 void Epochs::let_unlock_ride(OriginPeer& peer) noexcept {
   peer.end_told = false;
-  if (peer.lock_is_mapped() || peer.first == nullptr || peer.lock == Lock::assumed) return;
+  const bool waits = peer.first != nullptr || peer.bundle != nullptr;
+  if (peer.lock_is_mapped() || !waits || peer.lock == Lock::assumed) return;
   peer.unlocked = false;
   peer.ending = End::unlock;
 }
@@ -158,7 +160,7 @@ bool Epochs::unlock_step(OriginPeer& peer) {
   if (peer.lock < Lock::held) return true;         // no operation has requested it
   if (peer.lock == Lock::assumed || peer.lock_is_mapped()) return peer.remotely_complete();
   if (peer.end_told) return peer.unlocked;
-  if (!peer.locally_complete() || peer.carrying) return false;
+  if (!peer.all_left() || peer.carrying) return false;
   peer.end_told = true;
   peer.unlocked = false;
   origin_.carrier().signal(origin_.rank_of(peer), head_of(WindowKind::unlock, 0, peer.sent));

@@ -10,6 +10,7 @@
 // target keeps no state of an operation. The usual small one, a whole operation on one piece, has no runs and fits a
 // cache line. Put and accumulate fragments are counted by origin and target. Complete, unlock and the end of a fence
 // must not overtake them. So these name the count that has to be reached first, and the frames may take any way.
+// Small puts and accumulates that cannot leave at once leave together, in a bundle, which counts as one fragment.
 //
 // Little-endian, naturally aligned. Every field may be forged, and is checked where it is used.
 #pragma once
@@ -31,6 +32,7 @@ enum class WindowKind : std::uint8_t {
   unlock,
   post,
   complete,
+  bundle,  // small puts and accumulates: BundleEntry and operands of each
 };
 
 enum WindowFlags : std::uint8_t {
@@ -69,6 +71,17 @@ inline WindowHead head_of(WindowKind kind, std::uint8_t flags, std::uint64_t cou
   head.count = count;
   return head;
 }
+
+// An operation in a bundle. Its operands follow, padded to 8 bytes, and then the next entry.
+struct BundleEntry {
+  std::uint64_t offset;  // in the target's memory
+  std::uint32_t bytes;   // of the operands
+  std::uint8_t kind;     // put or accumulate
+  std::uint8_t operation;
+  std::uint8_t element;
+  std::uint8_t unused;
+};
+static_assert(sizeof(BundleEntry) == 16);
 
 enum class AckKind : std::uint8_t { counted = 1, unlocked, result };
 

@@ -5,20 +5,6 @@
 
 namespace lfc::rma {
 
-namespace {
-
-void enqueue(OriginPeer& peer, WindowOp& op) {
-  op.next = nullptr;
-  if (peer.first == nullptr) {
-    peer.first = &op;
-  } else {
-    peer.last->next = &op;
-  }
-  peer.last = &op;
-}
-
-}  // namespace
-
 Origin::Origin(std::uint32_t ranks, const ExposedMemory& memory, Operations& operations,
                Carrier& carrier)
     : OriginPeers(ranks, carrier), memory_(memory), operations_(operations) {}
@@ -49,9 +35,17 @@ Issued Origin::issue(const WindowCall& call) {
     return {WindowStatus::sync, Way::frames};
   if (trouble_.lost) return {WindowStatus::lost, Way::frames};
   if (call.bytes == 0) return {WindowStatus::ok, Way::frames};
-  const Moment now = moment(peer);
   const Shape shape = call.shape();
+  Moment now = moment(peer);
+  if (joins(peer, now) && lasting_way(peer.reach, shape, now) == Way::frames) {
+    const Joined joined = join(peer, call);
+    if (joined != Joined::no) return {WindowStatus::ok, Way::frames, joined == Joined::full};
+  }
+  if (peer.bundle != nullptr && send_bundle(peer)) now = moment(peer);
+  if (trouble_.lost) return {WindowStatus::lost, Way::frames};  // found while the bundle was sent
   Way way = choose(peer.reach, shape, now);
+  if (peer.crowded() && way != Way::stores && way != Way::at_once)
+    return {WindowStatus::ok, way, true};
   if (way == Way::at_once) {
     const bool puts = call.kind == WindowCall::Kind::put;
     const View& here = puts ? call.origin : call.result;
@@ -60,6 +54,7 @@ Issued Origin::issue(const WindowCall& call) {
     if (carrier_.copy_at_once(
             {call.kind, call.what, call.target, bytes, bytes, offset, call.bytes}))
       return {WindowStatus::ok, way};
+    if (peer.crowded()) return {WindowStatus::ok, way, true};
     way = Way::link;
   }
   if (way == Way::link) ++peer.natives;
@@ -69,7 +64,7 @@ Issued Origin::issue(const WindowCall& call) {
     op.owner = this;
     op.way = lasting_way(peer.reach, shape, now);
     if (op.has_result()) ++peer.replies;
-    enqueue(peer, op);
+    peer.enqueue(op);
     pump(peer);
   }
   return {WindowStatus::ok, way};
@@ -82,7 +77,14 @@ bool Origin::issue_plain(const PlainCall& call) {
   if (!inside || memory_.dynamic() || !open || trouble_.lost || call.bytes == 0 ||
       peer.ending != OriginPeer::End::none)
     return false;
-  switch (choose(peer.reach, call.shape(), moment(peer))) {
+  Moment now = moment(peer);
+  if (joins(peer, now) && lasting_way(peer.reach, call.shape(), now) == Way::frames) {
+    const Joined joined = join(peer, call);
+    if (joined != Joined::no) return joined == Joined::yes;
+  }
+  if (peer.bundle != nullptr && send_bundle(peer)) now = moment(peer);
+  if (trouble_.lost || (call.has_result() && peer.crowded())) return false;
+  switch (choose(peer.reach, call.shape(), now)) {
     case Way::at_once: return carrier_.copy_at_once(call);
     case Way::frames: return send_plain(peer, call);
     default: return false;
@@ -91,7 +93,7 @@ bool Origin::issue_plain(const PlainCall& call) {
 
 // Runs in the calls and in the control program.
 void Origin::pump(OriginPeer& peer) {
-  if (peer.pumping) return;  // called for a fragment that went at once
+  if (peer.pumping || !send_bundle(peer)) return;  // called for a fragment that went at once
   peer.pumping = true;
   while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
     WindowOp& op = *peer.first;
@@ -101,21 +103,29 @@ void Origin::pump(OriginPeer& peer) {
       break;
     }
     send_fragment(peer, op, op.walk, cut(op, op.walk), &op);
-    if (trouble_.lost) break;  // while it was being sent, so the queue is gone
+    if (peer.first != &op)
+      break;  // the member was lost while it was being sent, so the queue is gone
     if (!op.all_sent()) continue;
-    peer.first = op.next;
+    peer.dequeue();
     if (!op.has_result()) operations_.finish(op, WindowStatus::ok);
   }
   peer.pumping = false;
 }
 
+void Origin::drop_waiting(OriginPeer& peer) noexcept {
+  peer.first = peer.last = nullptr;
+  peer.queued = 0;
+  if (peer.bundle != nullptr) operations_.bundles.give_back(close_bundle(peer));
+}
+
 WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
   WindowOp* const op = peer.first;
-  if (op == nullptr || op->executing || op->way == Way::frames || peer.carrying || !permitted(peer))
+  if (op == nullptr || op->executing || op->way == Way::frames || peer.carrying ||
+      peer.bundle != nullptr || !permitted(peer))
     return nullptr;
   op->executing = true;
   if (op->way == Way::link) {
-    peer.first = op->next;
+    peer.dequeue();
     ++peer.natives;
     if (op->has_result()) --peer.replies;
   }
@@ -131,7 +141,7 @@ void Origin::host_operation_done(WindowOp& op, WindowStatus status) {
     operations_.give_back(op);  // native_done() follows, or has been called
   } else {
     if (op.has_result()) --peer.replies;
-    if (peer.first == &op) peer.first = op.next;  // else the member is lost, and the queue with it
+    if (peer.first == &op) peer.dequeue();  // else the member is lost, and the queue with it
     operations_.finish(op, status);
   }
   pump(peer);
@@ -156,11 +166,12 @@ void Origin::on_post(OriginPeer& peer) {
   pump(peer);
 }
 
-void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status) noexcept {
+void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status) {
   if (status != WindowStatus::ok) trouble_.error = status;
   // Acks may overtake each other, so the count only grows.
   peer.counted = std::max(peer.counted, ack.count);
   if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) peer.unlocked = true;
+  if (peer.counted >= peer.wanted) (void)send_bundle(peer);
 }
 
 Verdict Origin::on_result(WindowOp& op, const WindowAck& ack, WindowStatus status) {
@@ -209,7 +220,7 @@ void Origin::carried(Rank to, bool sent) {
 }
 
 void Origin::on_lost(Rank rank) noexcept {
-  peers_[rank].first = peers_[rank].last = nullptr;
+  drop_waiting(peers_[rank]);
   trouble_.lost = true;
 }
 

@@ -1,19 +1,20 @@
 // Origin: the half of a window's protocol that puts, gets, accumulates and fetches. For each target it keeps a queue in
-// the order of the calls. Operations that cannot start yet (no lock, no post, no credit) wait there, and no call
-// blocks.
+// the order of the calls. Operations that cannot start yet (no lock, no post, no credit) wait there: small puts and
+// accumulates as bytes in a bundle, all others as WindowOps. Both have bounds, at which issue() refuses.
 //
 //   const Issued issued = origin.issue(call);             // decides the way; frames are sent here
 //   if (issued.way == Way::stores) ...                    // the caller does it; the same for Way::link
 //   while (!origin.peer(target).locally_complete()) ...   // frames arrive meanwhile: on_ack(), on_result(), ...
 //
 // Put and accumulate fragments are counted here and at the target. Frames that must not overtake them name the count.
-// State: O(1) for each target, and a WindowOp for each operation that waits.
+// State: O(1) for each target; a bundle and at most kWindowWaiting WindowOps for each with operations that wait.
 // Threads: the caller serialises, except for Published members. Source: MPI-3.1 chapter 11. Tests:
 // tests/unit/services/windows/protocol_test.cpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -42,6 +43,7 @@ struct Trouble {
 struct Issued {
   WindowStatus status;
   Way way;  // stores, link: the caller must do it now, without the lock; else it has nothing to do
+  bool full = false;  // nothing was done: try again when there is room
 };
 
 class Origin : public OriginPeers {
@@ -54,7 +56,8 @@ class Origin : public OriginPeers {
   // Checks that all of it is the target's memory, as far as this process knows: only the target knows its attached
   // memory. Called without the lock.
   WindowStatus check(const WindowCall& call) const noexcept;
-  // Issues a checked call, whose `bytes` is not 0.
+  // Issues a checked call, whose `bytes` is not 0. Small puts and accumulates behind which the target has not caught up
+  // are copied into a bundle.
   Issued issue(const WindowCall& call);
   // As issue(), for the usual operation, in a fraction of the time. False: another kind, or it cannot start now. Then
   // nothing was done.
@@ -68,12 +71,18 @@ class Origin : public OriginPeers {
   void native_done(Rank target, WindowStatus status) noexcept;
   // Sends the waiting operations that may start.
   void pump(OriginPeer& peer);
+  // Sends the bundles that may leave. Every wait calls it.
+  void send_bundles();
+  // Sends what waits, and returns whether issue() has room for another operation towards this target.
+  bool make_room(OriginPeer& peer) { return send_bundle(peer) && !peer.crowded(); }
+  // Drops the operations that wait: the member is lost, or the window ends.
+  void drop_waiting(OriginPeer& peer) noexcept;
 
   // --- Frames and events of targets ---
 
   Verdict on_granted(OriginPeer& peer);
   void on_post(OriginPeer& peer);
-  void on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status) noexcept;
+  void on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus status);
   Verdict on_result(WindowOp& op, const WindowAck& ack, WindowStatus status);
   Verdict on_reply(WindowOp& op, const WindowReply& reply, std::span<const std::byte> bytes);
   void carried(Rank to, bool sent);
@@ -87,6 +96,12 @@ class Origin : public OriginPeers {
  private:
   template <class>
   friend struct lfc::Insight;  // lfc-look
+  enum class Joined : std::uint8_t { yes, full, no };
+  Joined join(OriginPeer& peer, const PlainCall& call);
+  Joined join(OriginPeer& peer, const WindowCall& call);
+  Joined open_bundle(OriginPeer& peer, std::uint64_t bytes);
+  bool send_bundle(OriginPeer& peer);
+  std::unique_ptr<Bundle> close_bundle(OriginPeer& peer) noexcept;
   bool send_plain(OriginPeer& peer, const PlainCall& call);
   bool send_whole(OriginPeer& peer, const WindowCall& call);
   std::uint64_t cut(const WindowCall& call, Walk& walk);
@@ -98,6 +113,7 @@ class Origin : public OriginPeers {
 
   const ExposedMemory& memory_;
   Operations& operations_;
+  std::vector<Rank> bundled_;  // with an open bundle
   bool host_work_ = false;
   Trouble trouble_;
 };

@@ -1,4 +1,4 @@
-// Origin: operations in frames, cut into fragments of their size.
+// Origin: operations in frames, cut into fragments of their size, or joined in bundles.
 #include <algorithm>
 
 #include "services/windows/protocol/origin.hpp"
@@ -38,6 +38,16 @@ std::uint64_t cut_runs(Cursor& to, std::uint64_t limit, std::uint64_t unit, bool
     limit = covered - covered % unit;
     to = start;
   }
+}
+
+BundleEntry entry_of(WindowCall::Kind kind, Accumulation what, std::uint64_t offset,
+                     std::uint64_t bytes) noexcept {
+  return {offset,
+          static_cast<std::uint32_t>(bytes),
+          static_cast<std::uint8_t>(kind_of(kind)),
+          static_cast<std::uint8_t>(what.operation),
+          static_cast<std::uint8_t>(what.element),
+          0};
 }
 
 // If a call of complete or unlock waits only for this fragment to leave, the fragment carries its end as well.
@@ -136,6 +146,84 @@ std::span<const std::byte> Origin::operands(const WindowCall& call, Walk& walk,
   return operations_.bytes;
 }
 
+// --- Bundles ---
+
+Origin::Joined Origin::join(OriginPeer& peer, const PlainCall& call) {
+  if (call.has_result() || call.bytes > limits::kWindowSmall || call.operand_bytes() != call.bytes)
+    return Joined::no;
+  const Joined joined = open_bundle(peer, Bundle::room_for(call.bytes));
+  if (joined == Joined::yes)
+    peer.bundle->add(entry_of(call.kind, call.what, call.offset, call.bytes), call.origin);
+  return joined;
+}
+
+// An operation of several pieces joins as several. Each has whole elements.
+Origin::Joined Origin::join(OriginPeer& peer, const WindowCall& call) {
+  if (call.has_result() || call.bytes > limits::kWindowSmall || !call.sends_operands() ||
+      call.request != nullptr)
+    return Joined::no;
+  std::uint64_t room = 0, left = call.bytes;
+  Piece piece;
+  for (Cursor to = call.there.cursor(); to.next(left, piece); left -= piece.length) {
+    if (piece.length % call.unit() != 0) return Joined::no;
+    room += Bundle::room_for(piece.length);
+  }
+  const Joined joined = open_bundle(peer, room);
+  if (joined != Joined::yes) return joined;
+  Walk walk(call);
+  const std::byte* from = operands(call, walk, call.bytes).data();
+  left = call.bytes;
+  for (Cursor to = call.there.cursor(); to.next(left, piece); left -= piece.length) {
+    peer.bundle->add(
+        entry_of(call.kind, call.what, static_cast<std::uint64_t>(piece.offset), piece.length),
+        from);
+    from += piece.length;
+  }
+  return Joined::yes;
+}
+
+// Makes sure that the target's bundle has room for so many bytes; a full one leaves first. Full: it cannot leave now.
+Origin::Joined Origin::open_bundle(OriginPeer& peer, std::uint64_t bytes) {
+  BundlePool& pool = operations_.bundles;
+  const std::size_t room = pool.room(carrier_.frame_bytes());
+  if (bytes > room) return Joined::no;
+  if (peer.bundle != nullptr && peer.bundle->size() + bytes > room && !send_bundle(peer))
+    return Joined::full;
+  if (peer.bundle == nullptr) {
+    bundled_.push_back(rank_of(peer));
+    peer.bundle = pool.take();
+  }
+  pool.reserve(*peer.bundle, bytes);
+  return Joined::yes;
+}
+
+std::unique_ptr<Bundle> Origin::close_bundle(OriginPeer& peer) noexcept {
+  const auto found = std::find(bundled_.begin(), bundled_.end(), rank_of(peer));
+  *found = bundled_.back();
+  bundled_.pop_back();
+  return std::move(peer.bundle);
+}
+
+// Sends the bundle as one fragment. False: it may not leave now.
+bool Origin::send_bundle(OriginPeer& peer) {
+  if (peer.bundle == nullptr) return true;
+  if (peer.carrying || !permitted(peer)) return false;
+  std::unique_ptr<Bundle> bundle = close_bundle(peer);
+  WindowHead head = head_of(WindowKind::bundle, count_fragment(peer));
+  head.bytes = bundle->size();
+  if (peer.first == nullptr) let_end_ride(peer, head);
+  peer.carrying = true;
+  if (carrier_.send(rank_of(peer), head, {}, bundle->bytes())) peer.carrying = false;
+  operations_.bundles.give_back(std::move(bundle));
+  return true;
+}
+
+void Origin::send_bundles() {
+  // The last one takes the place of one that leaves, and has had its turn.
+  for (std::size_t i = bundled_.size(); i-- > 0;)
+    if (i < bundled_.size()) (void)send_bundle(peers_[bundled_[i]]);
+}
+
 // Counts a put or accumulate fragment, and returns its flags.
 std::uint8_t Origin::count_fragment(OriginPeer& peer) noexcept {
   ++peer.sent;
@@ -143,7 +231,10 @@ std::uint8_t Origin::count_fragment(OriginPeer& peer) noexcept {
     peer.wanted = peer.sent;
     return kWantAck;
   }
-  if (peer.in_access) return 0;
+  if (peer.in_access) {
+    peer.sent_in_access = true;
+    return 0;
+  }
   ++peer.fence_sent;
   return static_cast<std::uint8_t>(kInFence | (access_.odd_fence ? kOddFence : 0));
 }

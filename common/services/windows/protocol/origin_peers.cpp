@@ -4,6 +4,23 @@
 
 namespace lfc::rma {
 
+void OriginPeer::enqueue(WindowOp& op) noexcept {
+  op.next = nullptr;
+  if (first == nullptr) {
+    first = &op;
+  } else {
+    last->next = &op;
+  }
+  last = &op;
+  ++queued;
+}
+
+void OriginPeer::dequeue() noexcept {
+  WindowOp* const done = first;
+  first = done->next;
+  --queued;
+}
+
 bool OriginPeers::permitted(OriginPeer& peer) {
   if (passive(peer)) {
     if (peer.lock == OriginPeer::Lock::none) {
@@ -25,7 +42,9 @@ bool OriginPeers::permitted(OriginPeer& peer) {
 
 Moment OriginPeers::moment(OriginPeer& peer) {
   Moment now;
-  now.ready = peer.first == nullptr && !peer.carrying && permitted(peer);
+  // First, so that the first operation of an epoch requests the lock even if it has to wait for something else.
+  const bool may = permitted(peer);
+  now.ready = may && peer.first == nullptr && peer.bundle == nullptr && !peer.carrying;
   now.passive = passive(peer);
   now.held = peer.lock >= OriginPeer::Lock::held;
   now.frames_under_way = peer.frames_under_way();
@@ -35,6 +54,11 @@ Moment OriginPeers::moment(OriginPeer& peer) {
 bool OriginPeers::all_locally_complete() const noexcept {
   return std::all_of(peers_.begin(), peers_.end(),
                      [](const OriginPeer& peer) { return peer.locally_complete(); });
+}
+
+bool OriginPeers::all_left() const noexcept {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const OriginPeer& peer) { return peer.all_left(); });
 }
 
 bool OriginPeers::all_remotely_complete() const noexcept {

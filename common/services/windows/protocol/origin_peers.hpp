@@ -11,9 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "look/records.hpp"
+#include "services/windows/protocol/bundle.hpp"
 #include "services/windows/protocol/carrier.hpp"
 #include "services/windows/protocol/exposed_memory.hpp"
 #include "services/windows/protocol/pending_operations.hpp"
@@ -37,14 +39,18 @@ struct OriginPeer {
   Reach reach;
   std::uint32_t displacement_unit = 1;
 
+  // Small operations that wait before those in the queue; null: none. While it is not null, nothing overtakes them.
+  std::unique_ptr<Bundle> bundle;
   WindowOp* last = nullptr;
-  bool carrying = false;  // a fragment waits in the carrier for a credit
+  std::uint32_t queued = 0;  // operations from `first` to `last`
+  bool carrying = false;     // a fragment waits in the carrier for a credit
   bool pumping = false;
   bool exclusive = false;
   bool past = false;             // shared, past writers that wait
   bool yields = false;           // but not past a writer that waits for those inside
   bool beside = false;           // the process had other locks when it began
   bool access_granted = false;   // no post is needed (nocheck)
+  bool sent_in_access = false;   // a fragment, in the access epoch
   End ending = End::none;        // rides in the last fragment that waits
   bool end_told = false;         // complete or unlock has been sent
   bool unlocked = false;         // the target has replied to the unlock
@@ -56,20 +62,26 @@ struct OriginPeer {
   std::uint32_t natives = 0;     // operations in the link
   std::uint32_t posts = 0, posts_used = 0;
 
+  void enqueue(WindowOp& op) noexcept;
+  void dequeue() noexcept;  // the first
   // True: its lock is mapped, and this process takes it itself.
   bool lock_is_mapped() const noexcept { return control != nullptr; }
   // True: origins and results of all operations towards the target are the caller's again.
   bool locally_complete() const noexcept {
     return first == nullptr && replies == 0 && natives == 0;
   }
+  // True: no operation waits here either. The contents of a bundle are copies, so it delays no local completion.
+  bool all_left() const noexcept { return locally_complete() && bundle == nullptr; }
   // True: the target's memory has changed as well.
-  bool remotely_complete() const noexcept {
-    return locally_complete() && !carrying && counted >= wanted;
-  }
+  bool remotely_complete() const noexcept { return all_left() && !carrying && counted >= wanted; }
   // True: an operation in frames has not been done yet.
   bool frames_under_way() const noexcept {
-    return replies != 0 || carrying || counted < wanted ||
+    return replies != 0 || carrying || counted < wanted || bundle != nullptr ||
            (first != nullptr && last->way != Way::link);
+  }
+  // True: another operation that has to be described must wait.
+  bool crowded() const noexcept {
+    return queued >= limits::kWindowWaiting || replies + natives >= limits::kWindowWaiting;
   }
 };
 
@@ -97,6 +109,13 @@ class OriginPeers {
   }
 
   Moment moment(OriginPeer& peer);
+  // Returns whether a small put or accumulate in frames joins others in a bundle. A lone one leaves at once.
+  bool joins(const OriginPeer& peer, const Moment& now) const noexcept {
+    if (peer.first != nullptr) return false;
+    if (!now.ready) return true;
+    if (now.passive) return peer.counted < peer.wanted;
+    return peer.in_access ? peer.sent_in_access : peer.fence_sent != 0;
+  }
   // Returns whether an access by loads and stores is permitted now; it needs nothing else. Called without the lock.
   bool open_for_stores(const OriginPeer& peer) const noexcept {
     return peer.lock >= OriginPeer::Lock::held ||
@@ -116,6 +135,7 @@ class OriginPeers {
 
   // Conditions of waiting calls.
   bool all_locally_complete() const noexcept;
+  bool all_left() const noexcept;
   bool all_remotely_complete() const noexcept;
 
  protected:

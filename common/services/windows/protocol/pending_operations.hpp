@@ -18,6 +18,7 @@
 
 #include "base/named_pool.hpp"
 #include "elements/accumulate.hpp"
+#include "services/windows/protocol/bundle.hpp"
 #include "services/windows/protocol/view.hpp"
 #include "services/windows/protocol/way.hpp"
 #include "wire/frame.hpp"
@@ -154,6 +155,7 @@ class Operations {
   void want_host() noexcept { host_wanted_.store(true, std::memory_order_release); }
   bool host_wanted() const noexcept { return host_wanted_.load(std::memory_order_acquire); }
 
+  rma::BundlePool bundles;
   // Buffers for one fragment at a time.
   std::vector<Run> runs;
   std::vector<std::byte> bytes;

@@ -9,6 +9,7 @@ Verdict Protocol::on_head(Rank from, const WindowHead& head, std::span<const std
     case WindowKind::get:
     case WindowKind::fetch:
     case WindowKind::compare_swap: return target.serve(from, head, rest);
+    case WindowKind::bundle: return target.serve_bundle(from, head, rest);
     case WindowKind::lock: return target.on_lock(from, head);
     case WindowKind::granted: return origin.on_granted(origin.peer(from));
     case WindowKind::unlock: return target.end_lock(from, head);

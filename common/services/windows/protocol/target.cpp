@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <utility>
+
+#include "base/bytes.hpp"
+#include "services/windows/protocol/bundle.hpp"
 
 namespace lfc::rma {
 
@@ -31,6 +35,18 @@ bool read_runs(WindowHead& head, std::span<const std::byte>& rest, std::vector<R
   return total == head.bytes;
 }
 
+// Copies bytes; aligned words each in one store, because programs poll them.
+void put(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
+  using Word = std::uint64_t;
+  if ((reinterpret_cast<std::uintptr_t>(to) | bytes) % sizeof(Word) != 0) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  for (std::uint64_t at = 0; at < bytes; at += sizeof(Word))
+    std::atomic_ref(*reinterpret_cast<Word*>(to + at))
+        .store(load_pod<Word>(from + at), std::memory_order_relaxed);
+}
+
 }  // namespace
 
 Target::Target(std::uint32_t ranks, ExposedMemory& memory, Carrier& carrier)
@@ -54,6 +70,32 @@ Verdict Target::serve(Rank from, WindowHead head, std::span<const std::byte> res
     case WindowKind::compare_swap: return serve_swap(from, head, rest, memory, base);
     default: return serve_accumulate(from, head, rest, memory, base);
   }
+}
+
+Verdict Target::serve_bundle(Rank from, const WindowHead& head, std::span<const std::byte> rest) {
+  if (rest.size() != head.bytes || !is_bundle(rest)) return Verdict::malformed;
+  WindowStatus status = WindowStatus::ok;
+  for (BundleReader next(rest); next; next.advance()) {
+    const BundleEntry& entry = next.entry();
+    const Run run{static_cast<std::int64_t>(entry.offset), entry.bytes, 0, 1};
+    std::int64_t base = 0;
+    std::byte* const memory = memory_.resolve({&run, 1}, base);
+    if (memory == nullptr) {
+      status = WindowStatus::range;
+      continue;
+    }
+    std::byte* const at = memory + (base + run.offset);
+    if (entry.kind == static_cast<std::uint8_t>(WindowKind::put)) {
+      put(at, next.operands(), entry.bytes);
+    } else {
+      const Accumulation what{static_cast<Accumulate>(entry.operation),
+                              static_cast<Element>(entry.element)};
+      const std::uint64_t count = entry.bytes / size_of(what.element);
+      lfc::accumulate(what, at, next.operands(), nullptr, count,
+                      {memory_.control().elements, memory_.hold(count)});
+    }
+  }
+  return count(from, head, status);
 }
 
 Verdict Target::serve_swap(Rank from, const WindowHead& head, std::span<const std::byte> rest,

@@ -39,6 +39,8 @@ class Target {
   TargetPeer& peer(Rank rank) noexcept { return peers_[rank]; }
 
   Verdict serve(Rank from, WindowHead head, std::span<const std::byte> rest);
+  // Applies the operations of a bundle one by one. One that is out of range fails alone.
+  Verdict serve_bundle(Rank from, const WindowHead& head, std::span<const std::byte> rest);
   Verdict on_lock(Rank from, const WindowHead& head);
   // Ends the member's lock after the count-th of its fragments.
   Verdict end_lock(Rank from, const WindowHead& head);

@@ -63,7 +63,11 @@ void run(ProtocolWorld& world, std::vector<Program> programs, Choices& choices, 
     for (bool more = true; more;) {
       more = false;
       for (std::size_t i = 0; i < programs.size(); ++i) {
-        if (!waits[i] || !programs[i][at[i]].over()) continue;
+        if (!waits[i]) continue;
+        if (!programs[i][at[i]].over()) {
+          world.at(static_cast<Rank>(i)).origin.send_bundles();  // as every wait does
+          if (!programs[i][at[i]].over()) continue;
+        }
         waits[i] = false;
         ++at[i];
         more = true;
@@ -181,7 +185,7 @@ void run_fences(Rank members, int epochs, Choices& choices) {
       programs[self].push_back({[] {},
                                 [&, self, number, place, has_left, told] {
                                   if (!*has_left) {
-                                    if (!own.origin.all_locally_complete()) return false;
+                                    if (!own.origin.all_left()) return false;
                                     std::vector<std::uint32_t> sent(members);
                                     own.epochs.fence_leave(sent);
                                     for (Rank to = 0; to < members; ++to)
