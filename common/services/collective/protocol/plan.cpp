@@ -43,6 +43,12 @@ std::uint32_t best_fan(TreeShape shape, std::uint32_t nodes, std::uint64_t chunk
   return best;
 }
 
+// Whether the tree from member 0 has no inner nodes. Most programs broadcast from that member, so a barrier that has
+// the same top takes no further hop and keeps no further connection busy.
+bool is_flat(const CollOperation& operation, std::uint32_t nodes) noexcept {
+  return has_fan(operation.shape) && operation.fan >= nodes - 1;
+}
+
 std::size_t chunk_of(const CollOperation& operation, const CollectiveTraits& traits,
                      const CommonFacts& facts, std::size_t packet) noexcept {
   std::size_t chunk =
@@ -77,15 +83,14 @@ void plan(CollOperation& operation, const CollectiveTraits& traits, const Common
                          ? 1
                          : (operation.bytes + operation.chunk - 1) / operation.chunk;
   operation.direct = is_direct(operation, facts.nodes, facts.lanes);
-  if (operation.kind == LFC_COLL_ALLREDUCE) {
-    operation.top = facts.middle;
-    operation.per_chunk = operation.direct ? 1 : 2;
-  }
+  if (operation.kind == LFC_COLL_ALLREDUCE) operation.per_chunk = operation.direct ? 1 : 2;
   operation.steps = operation.chunks * operation.per_chunk;
   if (facts.nodes == 1) return;
   operation.shape = options.shape;
   operation.fan = static_cast<std::uint8_t>(
       options.fan != 0 ? options.fan : best_fan(options.shape, facts.nodes, operation.chunks));
+  if (operation.kind == LFC_COLL_ALLREDUCE)
+    operation.top = is_flat(operation, facts.nodes) ? 0 : facts.middle;
 }
 
 std::size_t Pace::share(const CollOptions& options) noexcept {
