@@ -12,7 +12,7 @@
 //   }
 //
 // The same code is timed (verify == 0) and checked (verify == 1). Each benchmark has a line in the
-// table in main.c.
+// table in table.c.
 #ifndef LFC_PERF_BENCH_H
 #define LFC_PERF_BENCH_H
 
@@ -20,6 +20,18 @@
 #include <stddef.h>
 
 enum { kTag = 1, kAckTag = 2 };
+enum {
+  kBurstWindow = 64 << 10
+};  // bytes that a burst of one-sided operations writes again and again
+
+// Properties of a benchmark.
+enum {
+  kWindows = 1,  // large messages: fewer in flight
+  kEights = 2,   // sizes are multiples of 8
+  kBurst =
+      4,  // the depth is the number of operations of a unit, which share memory; the peak of memory is printed
+  kRounds = 8,  // each of 30 repeats has one unit
+};
 
 typedef struct Point {
   size_t size;
@@ -46,7 +58,11 @@ typedef struct Bench {
   double (*run)(Point*, long units);  // seconds, or 0 on ranks whose clock does not count
   void (*end)(Point*);                // may be null
   double (*value)(const Point*, double seconds_per_unit);
+  int flags;
 } Bench;
+
+extern const Bench benches[];
+extern const int bench_count;
 
 extern int rank, ranks;
 extern int allocate_windows;
@@ -68,22 +84,39 @@ double run_stream(Point* p, long units);
 double run_both_ways(Point* p, long units);
 double run_halo_started(Point* p, long units);
 double run_many(Point* p, long units);
-double run_allreduce(Point* p, long units);
-double run_scan(Point* p, long units);
 
 double run_bcast(Point* p, long units);
+double run_bcast_barrier(Point* p, long units);
 double run_ibcast(Point* p, long units);
 double run_barrier(Point* p, long units);
+double run_ibarrier(Point* p, long units);
 double run_bcast_gap(Point* p, long units);
 double run_skewed(Point* p, long units);
+int begin_leaf(Point* p);
+double run_leaf(Point* p, long units);
+double run_leaf_late(Point* p, long units);
 double run_allgather(Point* p, long units);
+double run_iallgather(Point* p, long units);
 // Checks that the first and the last of `count` doubles are this sum; ends the job if not.
 void check_sum(const double* in, int count, double sum);
+double run_allreduce(Point* p, long units);
+double run_iallreduce(Point* p, long units);
+double run_scan(Point* p, long units);
+double run_iscan(Point* p, long units);
 double run_alltoall(Point* p, long units);
+double run_ialltoall(Point* p, long units);
 double run_alltoallv(Point* p, long units);
+double run_ialltoallv(Point* p, long units);
 double run_gather(Point* p, long units);
+double run_igather(Point* p, long units);
+double run_gatherv(Point* p, long units);
+double run_igatherv(Point* p, long units);
 double run_scatter(Point* p, long units);
+double run_iscatter(Point* p, long units);
+double run_scatterv(Point* p, long units);
+double run_iscatterv(Point* p, long units);
 double run_reduce_scatter(Point* p, long units);
+double run_ireduce_scatter(Point* p, long units);
 int begin_neighbor(Point* p);
 double run_neighbor(Point* p, long units);
 void end_neighbor(Point* p);
@@ -101,8 +134,15 @@ double run_barrier_started(Point* p, long units);
 void end_started(Point* p);
 void end_bcast_started(Point* p);
 
+// Exposes this memory of rank 1, or as much of the window's own with --allocate; sets p->window and p->exposed. Returns
+// 0 if the MPI cannot do it.
+int expose(Point* p, char* memory, size_t bytes);
+// Exposes it, and begins a passive epoch to all ranks.
+int begin_window_of(Point* p, char* memory, size_t bytes);
 int begin_window(Point* p);
 void end_window(Point* p);
+// Keeps rank 1 inside MPI until rank 0 has finished. Returns the seconds since `start` on rank 0, and 0 elsewhere.
+double finish_one_sided(double start);
 double run_put(Point* p, long units);
 double run_get(Point* p, long units);
 double run_fetch_add(Point* p, long units);
@@ -117,7 +157,23 @@ int begin_locked(Point* p);
 double run_lock_put(Point* p, long units);
 double run_lock_sum(Point* p, long units);
 void end_locked(Point* p);
+int begin_burst(Point* p);
+double run_put_burst(Point* p, long units);
+double run_put_burst_apart(Point* p, long units);
+double run_sum_burst(Point* p, long units);
+void end_burst(Point* p);
+double run_put_bw(Point* p, long units);
+double run_get_bw(Point* p, long units);
+double run_sum_bw(Point* p, long units);
+int begin_both_ways(Point* p);
+double run_put_bibw(Point* p, long units);
+double run_get_bibw(Point* p, long units);
+double run_sum_bibw(Point* p, long units);
+void end_both_ways(Point* p);
 int begin_notified(Point* p);
+int begin_notified_vector(Point* p);
+double run_notified_vector(Point* p, long units);
+void end_notified_vector(Point* p);
 double run_notified(Point* p, long units);
 int begin_announced(Point* p);
 double run_announced(Point* p, long units);

@@ -16,7 +16,7 @@
 
 #include "bench.h"
 
-enum { kMaxRepeats = 1000, kMaxWanted = 32, kMaxList = 64, kMinRepeats = 3 };
+enum { kMaxRepeats = 1000, kMaxWanted = 64, kMaxList = 64, kMinRepeats = 3, kRepeatsOfRounds = 30 };
 static const size_t kWindowBytes = 64u << 20;  // a window of large messages is cut to this
 
 int rank, ranks;
@@ -32,107 +32,6 @@ static int limit = 120;    // seconds after which a point counts as hung
 static long exactly;       // units to run once, instead of measuring
 static int spread;         // messages in flight have a buffer each
 static double resolution;  // smallest step of the clock, in seconds
-
-// --- The table of benchmarks ---
-
-static double half_us(const Point* p, double s) { return (void)p, s * 1e6 / 2; }
-static double us(const Point* p, double s) { return (void)p, s * 1e6; }
-static double us_each(const Point* p, double s) { return s * 1e6 / p->depth; }
-static double mmessages(const Point* p, double s) { return p->depth * p->pairs / s / 1e6; }
-static double mbytes(const Point* p, double s) { return mmessages(p, s) * (double)p->size; }
-static double mbytes_both(const Point* p, double s) { return 2 * mbytes(p, s); }
-
-static int begin_pairs(Point* p) {
-  p->pairs = ranks / 2;
-  return 1;
-}
-
-#define SMALL "1,2,4,8,16,32,64,128,256,512,1K,2K,4K,8K,16K,32K,64K"
-#define LARGE "1K,4K,8K,16K,32K,64K,128K,256K,512K,1M,4M,16M"
-static const Bench benches[] = {
-    {"latency", "half round trip, Send/Recv", SMALL, "1", "us", 0, run_latency, 0, half_us},
-    {"persistent", "half round trip, Send_init/Start", "8,1K", "1", "us", 0, run_persistent, 0,
-     half_us},
-    {"bw", "one way, windows of 64", LARGE, "64", "MB/s", 0, run_stream, 0, mbytes},
-    {"bibw", "both ways, windows of 64", "64K,1M,4M", "64", "MB/s", 0, run_both_ways, 0,
-     mbytes_both},
-    {"halo", "8 messages each way, Isend/Irecv/Waitall", "8,64,256,1K,4K", "8", "us", 0,
-     run_both_ways, 0, us},
-    {"halo_started", "the same, Startall of persistent requests", "8,64,256,1K,4K", "8", "us", 0,
-     run_halo_started, 0, us},
-    {"rate", "messages per second", "8", "1,2,4,8,16,32,64", "M/s", 0, run_stream, 0, mmessages},
-    {"pairs", "all pairs at once", "8,4K,64K", "64", "MB/s", begin_pairs, run_stream, 0, mbytes},
-    {"many", "rank 0 to all and back", "8,4K", "1", "us", 0, run_many, 0, us},
-    {"put", "MPI_Put and flush", "8,1K,64K", "1", "us", begin_window, run_put, end_window, us},
-    {"get", "MPI_Get and flush", "8,1K,64K", "1", "us", begin_window, run_get, end_window, us},
-    {"fetch_add", "MPI_Fetch_and_op and flush", "8", "1", "us", begin_window, run_fetch_add,
-     end_window, us},
-    {"sum_int", "MPI_Accumulate of MPI_INT, MPI_SUM, and flush", "4K,64K,2M", "1", "us",
-     begin_window, run_sum_int, end_window, us},
-    {"sum_char", "the same of MPI_SIGNED_CHAR", "4K,64K,2M", "1", "us", begin_window, run_sum_char,
-     end_window, us},
-    {"max_double", "the same of MPI_DOUBLE, MPI_MAX", "4K,64K,2M", "1", "us", begin_window,
-     run_max_double, end_window, us},
-    {"replace_char", "the same of MPI_CHAR, MPI_REPLACE", "4K,64K,2M", "1", "us", begin_window,
-     run_replace_char, end_window, us},
-    {"maxloc_double", "the same of MPI_DOUBLE_INT, MPI_MAXLOC", "4K,64K,2M", "1", "us",
-     begin_window, run_maxloc_double, end_window, us},
-    {"maxloc_short", "the same of MPI_SHORT_INT", "4K,64K,2M", "1", "us", begin_window,
-     run_maxloc_short, end_window, us},
-    {"fetch_sum_int", "MPI_Get_accumulate of MPI_INT, MPI_SUM, and flush", "4K,64K,2M", "1", "us",
-     begin_window, run_fetch_sum_int, end_window, us},
-    {"lock_put", "MPI_Win_lock, MPI_Put, MPI_Win_unlock", "8", "1", "us", begin_locked,
-     run_lock_put, end_locked, us},
-    {"lock_sum", "the same with an MPI_Accumulate of one MPI_INT", "4", "1", "us", begin_locked,
-     run_lock_sum, end_locked, us},
-#ifdef LFC_HAVE_MPIX_NEON
-    {"notified", "written, told by a counter, seen: half of there and back", "8,1K,64K", "1", "us",
-     begin_notified, run_notified, end_window, half_us},
-    {"announced", "likewise, into an announced buffer", "8,1K,64K", "1", "us", begin_announced,
-     run_announced, end_announced, half_us},
-#endif
-    {"allreduce", "MPI_Allreduce of doubles", "8", "1", "us", 0, run_allreduce, 0, us},
-    {"scan", "MPI_Scan of doubles", "8,1K,64K", "1", "us", 0, run_scan, 0, us},
-    {"bcast", "MPI_Bcast, each rank in turn", "8,1K,64K,1M", "1", "us", 0, run_bcast, 0, us},
-    {"ibcast", "MPI_Ibcast and wait, in turn", "8,1K,64K,1M", "1", "us", 0, run_ibcast, 0, us},
-    {"bcast_gap", "MPI_Bcast, rank 0 alone, in a row", "8,4K,32K", "1", "us", 0, run_bcast_gap, 0,
-     us},
-    {"skewed", "MPI_Bcast, up to 100 us computed before", "8,64K", "1", "us", 0, run_skewed, 0, us},
-    {"allgather", "MPI_Allgather, bytes of all together", "64,64K,1M", "1", "us", 0, run_allgather,
-     0, us},
-    {"alltoall", "MPI_Alltoall, bytes for each rank", "8,1K,64K", "1", "us", 0, run_alltoall, 0,
-     us},
-    {"alltoallv", "MPI_Alltoallv, likewise", "8,1K,64K", "1", "us", 0, run_alltoallv, 0, us},
-    {"gather", "MPI_Gather, bytes of each rank, roots in turn", "8,1K,64K", "1", "us", 0,
-     run_gather, 0, us},
-    {"scatter", "MPI_Scatter, likewise", "8,1K,64K", "1", "us", 0, run_scatter, 0, us},
-    {"reduce_scatter", "MPI_Reduce_scatter_block of doubles, bytes for each rank", "8,1K,64K", "1",
-     "us", 0, run_reduce_scatter, 0, us},
-    {"neighbor", "MPI_Neighbor_alltoall, a stencil of 6, bytes for each", "8,1K,8K,64K", "6", "us",
-     begin_neighbor, run_neighbor, end_neighbor, us},
-    {"barrier", "MPI_Barrier", "0", "1", "us", 0, run_barrier, 0, us},
-    {"bcast_started", "MPI_Bcast_init; MPI_Start and MPI_Wait, in turn", "8,64K", "1", "us",
-     begin_bcast_started, run_bcast_started, end_bcast_started, us},
-    {"allreduce_started", "MPI_Allreduce_init, likewise", "8,64K", "1", "us",
-     begin_allreduce_started, run_allreduce_started, end_started, us},
-    {"allgather_started", "MPI_Allgather_init, likewise, bytes of all together", "64,64K", "1",
-     "us", begin_allgather_started, run_allgather_started, end_started, us},
-    {"alltoall_started", "MPI_Alltoall_init, likewise, bytes for each rank", "8,64K", "1", "us",
-     begin_alltoall_started, run_alltoall_started, end_started, us},
-    {"barrier_started", "MPI_Barrier_init, likewise", "0", "1", "us", begin_barrier_started,
-     run_barrier_started, end_started, us},
-    {"o_s", "LogGP: sender's part of a message", "16", "8", "us", begin_overhead, run_send_overhead,
-     0, us_each},
-    {"o_r", "LogGP: receiver's part", "16", "8", "us", begin_overhead, run_receive_overhead, 0,
-     us_each},
-    {"o_s_started", "sender's part, persistent", "16", "1", "us", begin_overhead, run_send_started,
-     0, us_each},
-    {"o_r_started", "receiver's part, persistent", "16", "1", "us", begin_overhead,
-     run_receive_started, 0, us_each},
-    {"gap", "LogGP: time per message of a stream", "16,256K,1M", "64", "us", 0, run_gap, 0,
-     us_each},
-};
-enum { kBenches = sizeof benches / sizeof benches[0] };
 
 // --- Measuring ---
 
@@ -156,6 +55,7 @@ static void verified(const Bench* bench, Point* p, size_t slot) {
   long units = (long)((1u << 20) / (p->size * (size_t)p->depth + 1));
   if (units < 2) units = 2;
   if (units > 50) units = 50;
+  if (bench->flags & (kBurst | kRounds)) units = 1;
   p->verify = 1;
   p->stride = slot;
   timed(bench, p, units);
@@ -186,6 +86,18 @@ static double quantile(const double* sorted, int count, double q) {
   return sorted[low] + (at - low) * (sorted[high] - sorted[low]);
 }
 
+// Prints the peak of this process's resident memory since its start, VmHWM.
+static void show_peak(const Bench* bench, const Point* p) {
+  FILE* status = fopen("/proc/self/status", "r");
+  long kibibytes = 0;
+  char line[256];
+  while (status && fgets(line, sizeof line, status)) sscanf(line, "VmHWM: %ld", &kibibytes);
+  if (status) fclose(status);
+  if (kibibytes > 0)
+    printf("{\"bench\":\"%s_peak\",\"size\":%zu,\"depth\":%d,\"median\":%.6g,\"unit\":\"MB\"}\n",
+           bench->name, p->size, p->depth, (double)kibibytes * 1024 / 1e6);
+}
+
 static void measure(const Bench* bench, Point* p, size_t slot) {
   if (exactly > 0) {
     timed(bench, p, exactly);
@@ -194,10 +106,12 @@ static void measure(const Bench* bench, Point* p, size_t slot) {
   double values[kMaxRepeats], total = 0, target = budget / wanted_repeats;
   if (target < 1000 * resolution) target = 1000 * resolution;
   verified(bench, p, slot);
-  const long units = calibrate(bench, p, target);
+  const int once = bench->flags & (kBurst | kRounds), rounds = bench->flags & kRounds;
+  const long units = once ? 1 : calibrate(bench, p, target);
+  const int most = rounds ? kRepeatsOfRounds : wanted_repeats;
   int repeats = 0;
-  // A slow point has fewer repeats.
-  while (repeats < wanted_repeats && (repeats < kMinRepeats || total < 2 * budget)) {
+  // A slow point has fewer repeats, unless its median is that of a fixed number of rounds.
+  while (repeats < most && (rounds || repeats < kMinRepeats || total < 2 * budget)) {
     const Timing took = timed(bench, p, units);
     total += took.wall;
     values[repeats++] = bench->value(p, took.counted / (double)units);
@@ -211,6 +125,7 @@ static void measure(const Bench* bench, Point* p, size_t slot) {
   printf("\"p25\":%.6g,\"p75\":%.6g,\"repeats\":%d,\"unit\":\"%s\",\"units\":%ld}\n",
          quantile(values, repeats, 0.25), quantile(values, repeats, 0.75), repeats, bench->unit,
          units);
+  if (bench->flags & kBurst) show_peak(bench, p);
 }
 
 static void* memory(size_t bytes) {
@@ -224,14 +139,15 @@ static void* memory(size_t bytes) {
 }
 
 static void run_point(const Bench* bench, size_t size, int depth) {
-  if (bench->run == run_stream || bench->run == run_both_ways) {
+  if (bench->flags & kWindows) {
     const size_t fitting = size ? kWindowBytes / size : kWindowBytes;
     if ((size_t)depth > fitting) depth = fitting < 4 ? 4 : (int)fitting;
   }
   snprintf(where, sizeof where, "%s, %zu bytes, depth %d", bench->name, size, depth);
   alarm((unsigned)limit);
   // Slots are a cache line apart.
-  const size_t slot = (size + 127) / 64 * 64, slots = (size_t)(depth > ranks ? depth : ranks);
+  const size_t slot = (size + 127) / 64 * 64;
+  const size_t slots = (size_t)(depth > ranks && !(bench->flags & kBurst) ? depth : ranks);
   Point p = {.size = size,
              .depth = depth,
              .pairs = 1,
@@ -244,8 +160,10 @@ static void run_point(const Bench* bench, size_t size, int depth) {
     measure(bench, &p, slot);
     if (bench->end) bench->end(&p);
   } else if (rank == 0) {
-    printf("{\"bench\":\"%s\",\"size\":%zu,\"absent\":\"this MPI does not offer it\"}\n",
-           bench->name, size);
+    printf(
+        "{\"bench\":\"%s\",\"size\":%zu,\"absent\":\"not offered by this MPI or for so few "
+        "ranks\"}\n",
+        bench->name, size);
   }
   fflush(stdout);
   free(p.requests);
@@ -313,7 +231,7 @@ static int parse_list(const char* text, size_t* out) {
 static void run_wanted(const char* spec) {
   const size_t length = strcspn(spec, ":@");
   const Bench* bench = NULL;
-  for (int b = 0; b < kBenches; b++)
+  for (int b = 0; b < bench_count; b++)
     if (strlen(benches[b].name) == length && strncmp(benches[b].name, spec, length) == 0)
       bench = &benches[b];
   if (!bench) {
@@ -324,12 +242,12 @@ static void run_wanted(const char* spec) {
   size_t sizes[kMaxList], depths[kMaxList];
   const int size_count = parse_list(spec[length] == ':' ? spec + length + 1 : bench->sizes, sizes);
   const int depth_count = parse_list(at ? at + 1 : bench->depths, depths);
-  const int integers = bench->run == run_allreduce || bench->run == run_scan ||
-                       bench->run == run_reduce_scatter || bench->run == run_fetch_add;
+  const int burst = bench->flags & kBurst;
   for (int s = 0; s < size_count; s++) {
     for (int d = 0; d < depth_count; d++) {
-      if (depths[d] < 1 || depths[d] > 100000 || sizes[s] > 1u << 30) die("out of range:", spec);
-      if (integers && (sizes[s] == 0 || sizes[s] % 8 != 0))
+      const size_t deepest = burst ? 100000000 : 100000, largest = burst ? kBurstWindow : 1u << 30;
+      if (depths[d] < 1 || depths[d] > deepest || sizes[s] > largest) die("out of range:", spec);
+      if (bench->flags & kEights && (sizes[s] == 0 || sizes[s] % 8 != 0))
         die("sizes must be multiples of 8:", spec);
       run_point(bench, sizes[s], (int)depths[d]);
     }
@@ -341,7 +259,7 @@ static void help(void) {
       "mpirun -n N mpi_bench [OPTIONS]: measures an MPI library; one JSON line per measurement\n"
       "  --bench NAME[:SIZES][@DEPTHS]  what to measure (may be repeated; default: everything); "
       "SIZES in bytes and\n"
-      "                    DEPTHS (messages in flight) like 8,64,1K-1M\n"
+      "                    DEPTHS (messages in flight, operations of a burst) like 8,64,1K-1M\n"
       "  --time SECONDS    measuring time per point (%.2g)\n"
       "  --repeats N       repeats per point (%d)\n"
       "  --limit SECONDS   end the job when a point takes longer (%d)\n"
@@ -355,8 +273,8 @@ static void help(void) {
       "(default: the same bytes again)\n"
       "  --allocate        windows by MPI_Win_allocate, not MPI_Win_create\n",
       budget, wanted_repeats, limit, least_pause);
-  for (int b = 0; b < kBenches; b++)
-    printf("  %-11s %s [%s] (%s)\n", benches[b].name, benches[b].what, benches[b].unit,
+  for (int b = 0; b < bench_count; b++)
+    printf("  %-16s %s [%s] (%s)\n", benches[b].name, benches[b].what, benches[b].unit,
            benches[b].sizes);
 }
 
@@ -424,7 +342,7 @@ int main(int argc, char** argv) {
         "\"time\":%g}\n",
         ranks, resolution, clock_cost, budget);
   for (int w = 0; w < wanted_count; w++) run_wanted(wanted[w]);
-  for (int b = 0; wanted_count == 0 && b < kBenches; b++) run_wanted(benches[b].name);
+  for (int b = 0; wanted_count == 0 && b < bench_count; b++) run_wanted(benches[b].name);
   snprintf(where, sizeof where, "MPI_Finalize");
   alarm(60);
   MPI_Finalize();

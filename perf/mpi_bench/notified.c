@@ -4,14 +4,16 @@
 #include <mpix_neon.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 
 static int natively;   // the window has NEON's calls
 static uint64_t seen;  // notifications
 
-static int begin(Point* p) {
-  if (!begin_window(p)) return 0;
+static int begin_of(Point* p, char* memory, size_t bytes) {
+  if (!begin_window_of(p, memory, bytes)) return 0;
   int level = MPIX_NEON_ABSENT;
   MPIX_Neon_attach(p->window);
   MPIX_Neon_query(p->window, &level);
@@ -22,11 +24,15 @@ static int begin(Point* p) {
   return 1;
 }
 
-static void put_flush_and_send(Point* p) {
-  MPI_Put(p->out, (int)p->size, MPI_BYTE, 1 - rank, 0, (int)p->size, MPI_BYTE, p->window);
+static int begin(Point* p) { return begin_of(p, p->in, p->size); }
+
+static void put_flush_and_send(Point* p, int count, MPI_Datatype type) {
+  MPI_Put(p->out, (int)p->size, MPI_BYTE, 1 - rank, 0, count, type, p->window);
   MPI_Win_flush(1 - rank, p->window);
   MPI_Send(NULL, 0, MPI_BYTE, 1 - rank, kTag, MPI_COMM_WORLD);
 }
+
+static void put_bytes_and_send(Point* p) { put_flush_and_send(p, (int)p->size, MPI_BYTE); }
 
 static void await_message(Point* p) {
   MPI_Recv(NULL, 0, MPI_BYTE, 1 - rank, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -53,7 +59,9 @@ static void await_announced(Point* p) {
   MPI_Start(&p->announcement);
 }
 
-static double ping_pong(Point* p, long units, void (*there)(Point*), void (*here)(Point*)) {
+// `received` is where the bytes of the other rank are after here().
+static double ping_pong(Point* p, long units, void (*there)(Point*), void (*here)(Point*),
+                        const char* received) {
   const double start = MPI_Wtime();
   for (long turn = 0; rank < 2 && turn < 2 * units; turn++) {
     if (turn % 2 == rank) {
@@ -61,7 +69,7 @@ static double ping_pong(Point* p, long units, void (*there)(Point*), void (*here
       there(p);
     } else {
       here(p);
-      if (p->verify) check(p->exposed, p->size, turn);
+      if (p->verify) check(received, p->size, turn);
     }
   }
   return rank == 0 ? MPI_Wtime() - start : 0;
@@ -75,8 +83,8 @@ int begin_notified(Point* p) {
 }
 
 double run_notified(Point* p, long units) {
-  return natively ? ping_pong(p, units, put_notify, await_counter)
-                  : ping_pong(p, units, put_flush_and_send, await_message);
+  return natively ? ping_pong(p, units, put_notify, await_counter, p->exposed)
+                  : ping_pong(p, units, put_bytes_and_send, await_message, p->exposed);
 }
 
 int begin_announced(Point* p) {
@@ -91,12 +99,56 @@ int begin_announced(Point* p) {
 }
 
 double run_announced(Point* p, long units) {
-  return natively ? ping_pong(p, units, put_final, await_announced)
-                  : ping_pong(p, units, put_flush_and_send, await_message);
+  return natively ? ping_pong(p, units, put_final, await_announced, p->exposed)
+                  : ping_pong(p, units, put_bytes_and_send, await_message, p->exposed);
 }
 
 void end_announced(Point* p) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (p->announcement != MPI_REQUEST_NULL) MPI_Request_free(&p->announcement);
   end_window(p);
+}
+
+// --- To a vector: blocks of 8 bytes with gaps of 8 bytes ---
+
+enum { kBlock = 8 };
+static MPI_Datatype vector;
+static char* strided;  // the memory that is exposed
+
+int begin_notified_vector(Point* p) {
+  const int blocks = (int)(p->size / kBlock);
+  strided = calloc(2, p->size);
+  if (!strided) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Type_vector(blocks, kBlock, 2 * kBlock, MPI_BYTE, &vector);
+  MPI_Type_commit(&vector);
+  seen = 0;
+  if (!begin_of(p, strided, 2 * p->size)) return 0;
+  if (natively) MPIX_Win_set_num_notify(p->window, MPI_INFO_NULL, 1);
+  return 1;
+}
+
+static void put_vector(Point* p) {
+  if (natively)
+    MPIX_Put_notify(p->out, (int)p->size, MPI_BYTE, 1 - rank, 0, 1, vector, 0, p->window);
+  else
+    put_flush_and_send(p, 1, vector);
+}
+
+static void await_vector(Point* p) {
+  if (natively)
+    await_counter(p);
+  else
+    await_message(p);
+  for (size_t at = 0; p->verify && at < p->size; at += kBlock)
+    memcpy(p->in + at, p->exposed + 2 * at, kBlock);
+}
+
+double run_notified_vector(Point* p, long units) {
+  return ping_pong(p, units, put_vector, await_vector, p->in);
+}
+
+void end_notified_vector(Point* p) {
+  end_window(p);
+  MPI_Type_free(&vector);
+  free(strided);
 }

@@ -6,36 +6,36 @@
 
 #include "bench.h"
 
-static int make_window(Point* p) {
-  const MPI_Aint bytes = (MPI_Aint)p->size;
+int expose(Point* p, char* memory, size_t bytes) {
   char* base = NULL;
   int made;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (allocate_windows)
-    made = MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &p->window);
+    made = MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &p->window);
   else
-    made = MPI_Win_create(p->in, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &p->window);
+    made = MPI_Win_create(memory, (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &p->window);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   int ok = made == MPI_SUCCESS;
   MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (!ok) return 0;
-  if (!allocate_windows) base = p->in;
-  p->exposed = base;
-  memset(base, 0, p->size);
+  p->exposed = allocate_windows ? base : memory;
+  memset(p->exposed, 0, bytes);
   return 1;
 }
 
-int begin_window(Point* p) {
-  if (!make_window(p)) return 0;
+int begin_window_of(Point* p, char* memory, size_t bytes) {
+  if (!expose(p, memory, bytes)) return 0;
   MPI_Win_lock_all(MPI_MODE_NOCHECK, p->window);
   MPI_Win_sync(p->window);
   MPI_Barrier(MPI_COMM_WORLD);
   return 1;
 }
 
+int begin_window(Point* p) { return begin_window_of(p, p->in, p->size * (size_t)p->depth); }
+
 // Each operation has an epoch of its own.
 int begin_locked(Point* p) {
-  const int made = make_window(p);
+  const int made = expose(p, p->in, p->size);
   MPI_Barrier(MPI_COMM_WORLD);
   return made;
 }
@@ -47,8 +47,7 @@ void end_window(Point* p) {
 
 void end_locked(Point* p) { MPI_Win_free(&p->window); }
 
-// Rank 1 stays inside MPI, where its side of the transport runs, until rank 0 has finished.
-static double finish_one_sided(double start) {
+double finish_one_sided(double start) {
   const double seconds = MPI_Wtime() - start;
   if (rank == 0) MPI_Send(NULL, 0, MPI_BYTE, 1, kAckTag, MPI_COMM_WORLD);
   if (rank == 1) MPI_Recv(NULL, 0, MPI_BYTE, 0, kAckTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -229,13 +228,29 @@ double run_lock_put(Point* p, long units) {
   return finish_one_sided(start);
 }
 
+static void fetch_locked(Point* p, int* value) {
+  MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, p->window);
+  MPI_Get(value, 1, MPI_INT, 1, 0, 1, MPI_INT, p->window);
+  MPI_Win_unlock(1, p->window);
+}
+
 double run_lock_sum(Point* p, long units) {
   const int one = 1;
+  int before = 0, after = 0;
+  if (p->verify && rank == 0) fetch_locked(p, &before);
   const double start = MPI_Wtime();
   for (long i = 0; rank == 0 && i < units; i++) {
     MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, p->window);
     MPI_Accumulate(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, p->window);
     MPI_Win_unlock(1, p->window);
+  }
+  if (p->verify && rank == 0) {
+    fetch_locked(p, &after);
+    if (after - before != units) {
+      fprintf(stderr, "mpi_bench: WRONG VALUE in %s: the sum is %d, not %ld\n", where,
+              after - before, units);
+      MPI_Abort(MPI_COMM_WORLD, 3);
+    }
   }
   return finish_one_sided(start);
 }

@@ -157,30 +157,3 @@ double run_many(Point* p, long units) {
   }
   return rank == 0 ? MPI_Wtime() - start : 0;
 }
-
-void check_sum(const double* in, int count, double sum) {
-  if (in[0] == sum && in[count - 1] == sum) return;
-  fprintf(stderr, "mpi_bench: WRONG SUM in %s, rank %d: %g, not %g\n", where, rank, in[0], sum);
-  MPI_Abort(MPI_COMM_WORLD, 3);
-}
-
-typedef int Combine(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
-
-/* Runs a call that adds up the doubles of ranks 0 to parts - 1. */
-static double run_sums(Point* p, long units, Combine* call, int parts) {
-  const int count = (int)(p->size / sizeof(double));
-  double* out = (double*)(void*)p->out;
-  double* in = (double*)(void*)p->in;
-  const double start = MPI_Wtime();
-  for (long i = 0; i < units; i++) {
-    if (p->verify) out[0] = out[count - 1] = (double)(i + rank);
-    call(out, in, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    const double sum = (double)i * parts + parts * (parts - 1) / 2.0;
-    if (p->verify) check_sum(in, count, sum);
-  }
-  return MPI_Wtime() - start;
-}
-
-double run_allreduce(Point* p, long units) { return run_sums(p, units, MPI_Allreduce, ranks); }
-
-double run_scan(Point* p, long units) { return run_sums(p, units, MPI_Scan, rank + 1); }
