@@ -9,7 +9,8 @@
 //     ibcast           a broadcast of the pair; the other rank is the root
 //     iallreduce       an allreduce of the pair, of doubles
 // With --both the other side also computes, without MPI calls.
-// Ranks work in pairs, all at once; the first pair's figures are reported.
+// Ranks work in pairs, all at once; the first pair's figures are reported. With --together a collective is one of all
+// ranks, not of each pair.
 // Source: Sandia MPI Micro-Benchmark Suite (Doerfler and Brightwell), post-work-wait.
 #include "app.hpp"
 
@@ -26,6 +27,7 @@ class Transfer {
         bytes_(bytes),
         window_(window),
         pair_(pair),
+        members_(size_of(pair)),
         out_(static_cast<std::size_t>(bytes)),
         in_(static_cast<std::size_t>(bytes)) {}
 
@@ -47,6 +49,7 @@ class Transfer {
     if (kind_ == "iallreduce") stamp_numbers(number);
     MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
+    if (members_ > 2) MPI_Barrier(pair_);
     const double start = MPI_Wtime();
     std::int64_t before = 0;
     if (one_sided()) {
@@ -96,6 +99,7 @@ class Transfer {
     }
     MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer_, kGo, nullptr, 0, MPI_BYTE, peer_, kGo, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
+    if (members_ > 2) MPI_Barrier(pair_);
     MPI_Request request = MPI_REQUEST_NULL;
     if (collective()) begin_collective(&request);
     if (kind_ == "isend")
@@ -114,6 +118,11 @@ class Transfer {
     }
   }
 
+  static int size_of(MPI_Comm comm) {
+    int size = 0;
+    MPI_Comm_size(comm, &size);
+    return size;
+  }
   [[nodiscard]] bool collective() const { return kind_ == "ibcast" || kind_ == "iallreduce"; }
   void begin_collective(MPI_Request* request) {
     if (kind_ == "ibcast")
@@ -131,7 +140,8 @@ class Transfer {
     for (std::size_t at = 0; at + 8 <= in_.size(); at += 8) {
       double value = 0;
       std::memcpy(&value, &in_[at], 8);
-      app::require(value == 2 * static_cast<double>(number) + static_cast<double>(2 * at + 1),
+      app::require(value == members_ / 2 *
+                                (2 * static_cast<double>(number) + static_cast<double>(2 * at + 1)),
                    "iallreduce: wrong sum at byte %zu in iteration %lld", at,
                    static_cast<long long>(number));
     }
@@ -158,7 +168,8 @@ class Transfer {
   const int bytes_;
   const int peer_ = app::rank ^ 1;
   app::Window& window_;
-  const MPI_Comm pair_;
+  const MPI_Comm pair_;  // with --together: of all ranks
+  const int members_;
   Bytes out_, in_;
 };
 
@@ -211,6 +222,7 @@ int main(int argc, char** argv) {
                                      {1024, 262144}, "bytes, at least 8 (1 KiB to 4 MiB)");
   const int iterations = options.number("--iterations", 21, 3, "of each measurement, middle taken");
   const bool both = options.flag("--both", "the other side computes as well");
+  const bool together = options.flag("--together", "collectives are of all ranks, not of pairs");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
   app::want(app::ranks % 2 == 0, "an even number of ranks is wanted");
@@ -220,13 +232,14 @@ int main(int argc, char** argv) {
   app::Window window(largest, windows);
   if (window.problem().empty()) window.lock_all();
   MPI_Comm pair = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, app::rank / 2, app::rank, &pair);
+  MPI_Comm_split(MPI_COMM_WORLD, together ? 0 : app::rank / 2, app::rank, &pair);
   std::int64_t number = 0;
   for (const auto& kind : kinds)
     for (const int size : sizes) {
       if (kind == "fetch" && size != sizes.front()) continue;
       const int bytes = kind == "fetch" ? 8 : size;
-      const std::string bench = "overlap_" + kind + (both ? "_both" : "");
+      const std::string bench =
+          "overlap_" + kind + (together ? "_together" : "") + (both ? "_both" : "");
       Transfer transfer(kind, bytes, window, pair);
       if (transfer.one_sided() && !window.problem().empty()) {
         app::Run::absent(bench, bytes, window.problem());

@@ -127,8 +127,11 @@ def default_out(options):
     return Path(options.out) if options.out else build.ROOT / "perf"
 
 
-def write(name, sitting, names, options, proof, blocks):
-    """Prints the proofs and the blocks, and writes them and every value to NAME.txt and NAME.jsonl."""
+def write(name, sitting, names, options, proof, blocks, counts=None):
+    """Prints the proofs and the blocks, and writes them and every value to NAME.txt and NAME.jsonl.
+
+    `counts` has what measure/counting.py counted for each transport.
+    """
     median, highest = sitting.load_summary()
     note = busy_note(sitting, options)
     if note:
@@ -143,7 +146,7 @@ def write(name, sitting, names, options, proof, blocks):
         "mpi": mpi_version(), **machine(), "proof": proof, "load_median": median, "load_highest": highest,
         "busy": bool(note), "disturbed_rounds": sitting.disturbed, "raised_session": job.quiet_session_works(),
         "failures": [{"transport": t, "program": p, "why": why} for (t, p), why in sitting.failures.items()],
-        "lfc_counters": sitting.counters,
+        "lfc_counters": sitting.counters, "counts": counts or {},
     }  # fmt: skip
     out = default_out(options)
     out.mkdir(parents=True, exist_ok=True)

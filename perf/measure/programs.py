@@ -57,7 +57,7 @@ def mpi_bench(path, benches, seconds, repeats, options=()):
     command = [path, "--time", f"{seconds:.4g}", "--repeats", str(repeats), *options]
     for bench in benches:
         command += ["--bench", bench]
-    return Program("mpi_bench", command, parse_mpi_bench)
+    return Program(f"mpi_bench {benches[0]}" if len(benches) == 1 else "mpi_bench", command, parse_mpi_bench)
 
 
 def layers(path):
@@ -97,7 +97,10 @@ _OSU = {
     "osu_put_latency": ("us", 1, ["-w", "create", "-s", "flush"]),
     "osu_get_latency": ("us", 1, ["-w", "create", "-s", "flush"]),
     "osu_fop_latency": ("us", 1, ["-w", "create", "-s", "flush"]),
+    "osu_acc_latency": ("us", 1, ["-w", "create", "-s", "flush"]),
     "osu_put_bw": ("MB/s", 1, ["-w", "create", "-s", "flush"]),
+    "osu_get_bw": ("MB/s", 1, ["-w", "create", "-s", "flush"]),
+    "osu_put_bibw": ("MB/s", 1, ["-w", "create", "-s", "pscw"]),
     "osu_allreduce": ("us", 1, []),
     "osu_bcast": ("us", 1, []),
 }

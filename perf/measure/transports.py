@@ -14,6 +14,7 @@ SHOW_SELECTION = (
     "--mca", "pml_base_verbose", "10",
     "--mca", "btl_base_verbose", "100",
     "--mca", "mtl_base_verbose", "10",
+    "--mca", "coll_base_verbose", "10",
     "-x", "UCX_LOG_LEVEL=info",
 )  # fmt: skip
 
@@ -55,6 +56,8 @@ def _table(lab, major):
     shared_memory = {"pml": {"ob1"}, "btl": {"vader", "sm"}}
     return [
         Transport("lfc", lfc, {"pml": {"ob1"}, "btl": {"lfc"}}, lfc=True),
+        # Open MPI's collectives over LFC's messages.
+        Transport("tuned-lfc", lfc + ("--mca", "coll", "^lfc"), {"pml": {"ob1"}, "btl": {"lfc"}, "coll": {"tuned"}}, lfc=True),
         # LFC is loaded but not used, because vader has the higher exclusivity.
         Transport("vader+lfc", _OB1 + ("--mca", "btl", "vader,lfc,self", "--mca", "coll", "^lfc"), shared_memory),
         Transport("vader", _OB1 + ("--mca", "btl", "vader,self"), shared_memory),
@@ -109,6 +112,7 @@ _SELECTED = {
     "mtl": re.compile(r"\( *mtl\) Selected component \[(\w+)\]"),
     "provider": re.compile(r"mtl:ofi:prov(?:ider)?: *(\S+)"),
 }
+_COLL = re.compile(r"coll:base:comm_select: selecting +(?!self\b)(\w+), priority +(\d+), Enabled")
 _UCX_LANES = re.compile(r"UCX +INFO .*?tag\(([^)]*)\)")
 
 
@@ -116,6 +120,8 @@ def taken(text):
     """Returns the components in the verbose output of a run: {"pml": {...}, "btl": {...}, ...}, without `self`."""
     evidence = {kind: set(pattern.findall(text)) for kind, pattern in _SELECTED.items()}
     evidence["btl"].discard("self")
+    # Open MPI calls the component of the highest priority among those that it has enabled.
+    evidence["coll"] = {max(((int(priority), name) for name, priority in _COLL.findall(text)), default=(0, ""))[1]} - {""}
     lanes = {lane.split("/")[0] for config in _UCX_LANES.findall(text) for lane in config.split()}
     evidence["ucx"] = lanes - {"self"}
     return {kind: found for kind, found in evidence.items() if found}
