@@ -130,7 +130,7 @@ def default_out(options):
 def write(name, sitting, names, options, proof, blocks, counts=None):
     """Prints the proofs and the blocks, and writes them and every value to NAME.txt and NAME.jsonl.
 
-    `counts` has what measure/counting.py counted for each transport.
+    `counts` are the results of measure/counting.py for each transport.
     """
     median, highest = sitting.load_summary()
     note = busy_note(sitting, options)

@@ -1,10 +1,10 @@
-"""What LFC counts for one unit of a benchmark: frames, bytes, copies, multicasts.
+"""LFC's counters for one unit of a benchmark: frames, bytes, copies, multicasts.
 
     counts = of_points(start, transport, bench_path, values)      # {"put 8@1": {"frames_sent": 2.0}, ...}
     print(table("lfc", counts))
 
 Each point runs twice, with few units and with more. The difference of the counters, over all ranks, divided by that of
-the units is free of what the job's start and end cost. Frames that the transport sends by a timer make it a fraction.
+the units leaves out the job's start and end. Frames that the transport sends by a timer make it a fraction.
 """
 from . import programs, report, transports
 

@@ -50,17 +50,17 @@ static void wrong(size_t at) {
   MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-// Checks a copy of the window. Before the burst it was 0.
-static void inspect(const Point* p, const Burst* burst, const char* copy) {
+// Checks a copy of the window, which was 0 before the burst. `sent` is a copy of the operands from before the burst.
+static void inspect(const Point* p, const Burst* burst, const char* sent, const char* copy) {
   const size_t stride = burst->step * p->size, places = (kBurstWindow - p->size) / stride + 1;
   for (size_t place = 0; place < places; place++) {
     const size_t at = place * stride, depth = (size_t)p->depth;
     const int64_t visits = (int64_t)(depth / places + (place < depth % places));
     for (size_t byte = at; !burst->sums && byte < at + p->size; byte++)
-      if (copy[byte] != (visits ? operands[byte] : 0)) wrong(byte);
+      if (copy[byte] != (visits ? sent[byte] : 0)) wrong(byte);
     for (size_t word = at; burst->sums && word < at + p->size; word += sizeof(int64_t)) {
       int64_t operand, sum;
-      memcpy(&operand, operands + word, sizeof operand);
+      memcpy(&operand, sent + word, sizeof operand);
       memcpy(&sum, copy + word, sizeof sum);
       if (sum != visits * operand) wrong(word);
     }
@@ -68,7 +68,8 @@ static void inspect(const Point* p, const Burst* burst, const char* copy) {
 }
 
 static void verified_burst(Point* p, const Burst* burst, long seed) {
-  char* const copy = calloc(1, kBurstWindow);
+  char* const copy = calloc(2, kBurstWindow);
+  char* const sent = copy + kBurstWindow;
   if (!copy) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Put(copy, kBurstWindow, MPI_BYTE, 1, 0, kBurstWindow, MPI_BYTE, p->window);
   MPI_Win_flush(1, p->window);
@@ -77,10 +78,11 @@ static void verified_burst(Point* p, const Burst* burst, long seed) {
       ((int64_t*)(void*)operands)[i] = (int64_t)i + seed + 1;
   else
     fill(operands, kBurstWindow, seed);
+  memcpy(sent, operands, kBurstWindow);
   issue(p, burst);
   MPI_Get(copy, kBurstWindow, MPI_BYTE, 1, 0, kBurstWindow, MPI_BYTE, p->window);
   MPI_Win_flush(1, p->window);
-  inspect(p, burst, copy);
+  inspect(p, burst, sent, copy);
   free(copy);
 }
 

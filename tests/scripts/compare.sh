@@ -7,6 +7,7 @@ perf=${LFC_BUILD:-$tree/build}/default/perf
 
 python3 "$tree/tests/scripts/test_compare.py"
 python3 "$tree/tests/scripts/test_policy_model.py"
+python3 "$tree/tests/scripts/test_bars.py"
 
 bench() { # bench RANKS ARGS...
   timeout 600 mpirun -n "$1" --oversubscribe --mca mpi_yield_when_idle 1 "${@:2}"
@@ -21,15 +22,45 @@ expect 0 '"bench":"gap","size":1048576' bench 2 "$perf/mpi_bench" --time 0.002 "
 expect 0 '"bench":"allreduce","size":64,"depth":1,"ranks":4' \
   bench 4 "$perf/mpi_bench" --time 0.002 --bench pairs:8,4K --bench many --bench allreduce:8,64
 (($(lines) == 6)) || fail "$(lines) measurements, not 6"
+neon=(--mca mca_base_component_path "$perf/../components:SYS_DEFAULT" --mca pml ob1 --mca btl lfc --mca osc neon)
+one_sided='put_burst:8@1000 put_burst_apart:64@1000 sum_burst:32K@50 lock_sum notified_vector:64,1K'
+for way in bw bibw; do one_sided+=" put_$way:1,4K get_$way:1,4K sum_$way:1,4K"; done
+wanted=()
+for name in $one_sided; do wanted+=(--bench "$name"); done
+expect 0 '"bench":"sum_bibw","size":4096' bench 2 "${neon[@]}" "$perf/mpi_bench" --time 0.002 "${wanted[@]}"
+(($(lines) == 21)) || fail "$(lines) measurements, not 21: $output" # three are peaks of memory
+wanted=(--bench bcast_barrier:8 --bench ibcast:8 --bench ibarrier --bench leaf:64 --bench leaf_late:64)
+for name in allreduce allgather alltoall alltoallv gather gatherv scatter scatterv reduce_scatter scan; do
+  wanted+=(--bench "$name:64" --bench "i$name:64")
+done
+expect 0 '"bench":"iscan","size":64,"depth":1,"ranks":4' bench 4 "$perf/mpi_bench" --time 0.002 "${wanted[@]}"
+(($(lines) == 25)) || fail "$(lines) measurements, not 25: $output"
 echo "every benchmark runs"
 
 mpicc -shared -fPIC -DOMPI_SKIP_MPICXX -o "$scratch/spoil.so" "$tree/tests/scripts/spoil.c"
 spoiled() { # spoiled HOW: both ranks receive through spoil.so
   bench 2 -x LD_PRELOAD="$scratch/spoil.so" -x SPOIL="$1" "$perf/mpi_bench" --bench latency:64 --time 0.01 --limit 3
 }
+spoiled_in() { # spoiled_in CALL BENCH: on both ranks, CALL now and then does it wrong
+  bench 2 -x LD_PRELOAD="$scratch/spoil.so" -x SPOIL="$1" "${neon[@]}" "$perf/mpi_bench" --bench "$2" --time 0.002 </dev/null
+}
 expect 0 '"bench":"latency"' spoiled not
 expect 3 'WRONG CONTENTS in latency, 64 bytes' spoiled flip
 expect 75 'TOO LONG, giving up: latency, 64 bytes' spoiled stall
+while read -r call name; do
+  expect 0 "\"bench\":\"${name%:*}\"" spoiled_in nothing "$name"
+  expect 3 "WRONG .* in ${name%:*}, " spoiled_in "$call" "$name"
+done <<'LIST'
+MPI_Put put_burst:8@1000
+MPI_Put put_burst_apart:64@1000
+MPI_Accumulate sum_burst:8@1000
+MPI_Put put_bw:8
+MPI_Accumulate sum_bw:8
+MPI_Put put_bibw:8
+MPI_Accumulate sum_bibw:8
+MPI_Accumulate lock_sum:4
+MPI_Bcast bcast_barrier:64
+LIST
 echo "wrong contents and a hang are noticed"
 
 expect 2 "no such benchmark: 'latenzy'" bench 2 "$perf/mpi_bench" --bench latenzy

@@ -67,6 +67,12 @@ int MPI_Put(const void* data, int count, MPI_Datatype type, int to, MPI_Aint at,
   return PMPI_Put(data, count, type, to, at, there, their_type, window);
 }
 
+int MPI_Accumulate(const void* data, int count, MPI_Datatype type, int to, MPI_Aint at, int there,
+                   MPI_Datatype their_type, MPI_Op operation, MPI_Win window) {
+  if (is_time("MPI_Accumulate")) flip((void*)data, count, type);
+  return PMPI_Accumulate(data, count, type, to, at, there, their_type, operation, window);
+}
+
 // A message that gets lost; not one of the short messages by which ranks agree.
 int MPI_Send(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
   static int spoiled;
