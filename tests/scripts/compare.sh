@@ -23,12 +23,12 @@ expect 0 '"bench":"allreduce","size":64,"depth":1,"ranks":4' \
   bench 4 "$perf/mpi_bench" --time 0.002 --bench pairs:8,4K --bench many --bench allreduce:8,64
 (($(lines) == 6)) || fail "$(lines) measurements, not 6"
 neon=(--mca mca_base_component_path "$perf/../components:SYS_DEFAULT" --mca pml ob1 --mca btl lfc --mca osc neon)
-one_sided='put_burst:8@1000 put_burst_apart:64@1000 sum_burst:32K@50 lock_sum notified_vector:64,1K'
-for way in bw bibw; do one_sided+=" put_$way:1,4K get_$way:1,4K sum_$way:1,4K"; done
+one_sided='put_burst:8@1000 put_burst_apart:64@1000 sum_burst:32K@50 lock_sum notified_vector:64'
+for way in bw bibw; do one_sided+=" put_$way:64@8 get_$way:64@8 sum_$way:64@8"; done
 wanted=()
 for name in $one_sided; do wanted+=(--bench "$name"); done
-expect 0 '"bench":"sum_bibw","size":4096' bench 2 "${neon[@]}" "$perf/mpi_bench" --time 0.002 "${wanted[@]}"
-(($(lines) == 21)) || fail "$(lines) measurements, not 21: $output" # three are peaks of memory
+expect 0 '"bench":"sum_bibw","size":64' bench 2 "${neon[@]}" "$perf/mpi_bench" --time 0.002 "${wanted[@]}"
+(($(lines) == 14)) || fail "$(lines) measurements, not 14: $output" # three are peaks of memory
 wanted=(--bench bcast_barrier:8 --bench ibcast:8 --bench ibarrier --bench leaf:64 --bench leaf_late:64)
 for name in allreduce allgather alltoall alltoallv gather gatherv scatter scatterv reduce_scatter scan; do
   wanted+=(--bench "$name:64" --bench "i$name:64")
@@ -51,13 +51,13 @@ while read -r call name; do
   expect 0 "\"bench\":\"${name%:*}\"" spoiled_in nothing "$name"
   expect 3 "WRONG .* in ${name%:*}, " spoiled_in "$call" "$name"
 done <<'LIST'
-MPI_Put put_burst:8@1000
-MPI_Put put_burst_apart:64@1000
-MPI_Accumulate sum_burst:8@1000
-MPI_Put put_bw:8
-MPI_Accumulate sum_bw:8
-MPI_Put put_bibw:8
-MPI_Accumulate sum_bibw:8
+MPI_Put put_burst:8@100
+MPI_Put put_burst_apart:64@100
+MPI_Accumulate sum_burst:8@100
+MPI_Put put_bw:8@8
+MPI_Accumulate sum_bw:8@8
+MPI_Put put_bibw:8@8
+MPI_Accumulate sum_bibw:8@8
 MPI_Accumulate lock_sum:4
 MPI_Bcast bcast_barrier:64
 LIST
