@@ -23,8 +23,8 @@ std::size_t even_packet(std::size_t bytes, std::size_t most) noexcept {
 
 // The fan-out with which `chunks` packets are at the last node first: the first packet passes
 // `depth` nodes, each of which sends it to its children in turn; every other packet follows after
-// what one node needs to send one to all its children. In units of a quarter of a hop. Of two
-// fan-outs that take the same time it returns the larger one, because fewer nodes forward.
+// what one node needs to send one to all its children. In units of a quarter of a hop. If two
+// fan-outs take the same time, it returns the larger one, because fewer nodes forward.
 std::uint32_t best_fan(TreeShape shape, std::uint32_t nodes, std::uint64_t chunks) noexcept {
   if (!has_fan(shape)) return 1;
   std::uint32_t best = 1;
