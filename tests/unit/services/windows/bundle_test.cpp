@@ -1,5 +1,5 @@
-// Bundles of small puts and accumulates: what they hold, when they leave, in which order they are applied, and what
-// damaged ones do.
+// Bundles of small puts and accumulates: their contents, the events that send them, the order in which they are
+// applied, and damaged ones.
 #include "services/windows/protocol/bundle.hpp"
 
 #include <algorithm>
