@@ -20,6 +20,7 @@
 #include "services/push/push.hpp"
 #include "services/windows/engine_carrier.hpp"
 #include "services/windows/epoch_calls.hpp"
+#include "services/windows/protocol/bundle.hpp"
 #include "services/windows/protocol/epochs.hpp"
 #include "services/windows/protocol/exposed_memory.hpp"
 #include "services/windows/protocol/lock_order.hpp"
@@ -45,6 +46,15 @@ using lfc::examples::Given;
 extern const Given allgather, copy, displacement, facts, from, here, local, local_peers, order_of,
     peers, progress, rank, ranks, rest, room, send, target, there;
 extern Ni& ni;
+
+void apply(const BundleEntry& entry, const std::byte* operands);
+
+bool bundle(BundlePool& pool, Bundle& bundle, std::uint64_t bytes, std::size_t frame,
+            std::uint64_t offset, std::uint8_t kind, std::uint8_t operation, std::uint8_t element,
+            const std::byte* operands, std::span<const std::byte> payload) {
+#include "common/services/windows/protocol/bundle.hpp.example"
+  return true;
+}
 
 void epochs(Epochs& epochs, std::span<const Rank> group) {
 #include "common/services/windows/protocol/epochs.hpp.example"

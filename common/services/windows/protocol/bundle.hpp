@@ -1,14 +1,12 @@
 // Bundle: small puts and accumulates to one target that leave in one frame, in the order of their calls.
 //
-//   const std::uint64_t bytes = Bundle::room_for(8);
-//   if (bundle.size() + bytes > pool.room(frame)) ...     // full: it has to leave first
-//   pool.reserve(bundle, bytes);
+//   if (bundle.size() + bytes > pool.room(frame)) return false;     // full: it has to leave first
+//   pool.reserve(bundle, bytes);                                    // bytes: Bundle::room_for(8)
 //   bundle.add({offset, 8, kind, operation, element, 0}, operands);
+//   if (!is_bundle(payload)) return false;                          // the receiver
+//   for (BundleReader next(payload); next; next.advance()) apply(next.entry(), next.operands());
 //
-// The receiver checks all of a frame before it changes anything, and then applies the operations one by one:
-//   if (!is_bundle(payload)) return Verdict::malformed;
-//   for (BundleReader next(payload); next;) apply(next.entry(), next.operands());
-//
+// The receiver checks all of a frame before it changes anything, and then applies the operations one by one.
 // A put of whole words that continues the last one extends it; the target stores aligned words in one piece. Sizes are
 // bytes.
 // Threads: the caller serialises. Tests: tests/unit/services/windows/bundle_test.cpp.
