@@ -155,7 +155,13 @@ void ServiceFrames::act(Random& random) {
     if (begun != neon::Status::ok) now.puts.pop_back();
     return;
   }
-  if (now.results.size() >= kMostOperations) return;
+  // Without room the call would wait for a peer that may never reply.
+  const auto has_room = [&] {
+    const Ni::Access access(ni_);
+    rma::Origin& origin = now.window->protocol().origin;
+    return origin.make_room(origin.peer(1));
+  };
+  if (now.results.size() >= kMostOperations || !has_room()) return;
   Guarded& memory = now.results.emplace_back();
   const Run run{0, 8 * random.between(1, kBytes / 8), 0, 1};
   const View own{memory.data(), 0, {&run, 1}, static_cast<std::int64_t>(run.length), 1, run.length};
