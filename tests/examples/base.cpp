@@ -11,6 +11,7 @@
 #include "base/name_table.hpp"
 #include "base/named_pool.hpp"
 #include "base/spares.hpp"
+#include "base/stored_words.hpp"
 #include "elements/accumulate.hpp"
 #include "elements/combine.hpp"
 #include "elements/element_types.hpp"
@@ -83,6 +84,9 @@ struct Carrier {
 };
 void spares() {
 #include "common/base/spares.hpp.example"
+}
+void stored_words(std::byte* to, const std::byte* from, std::size_t bytes) {
+#include "common/base/stored_words.hpp.example"
 }
 
 void accumulate(std::byte* base, const std::byte* operands, std::byte* old, std::size_t bytes,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/stored_words.hpp"
 #include "services/neon/protocol/origin.hpp"
 
 namespace lfc::neon {
@@ -10,22 +11,6 @@ namespace {
 
 bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
   return offset <= room && size <= room - offset;
-}
-
-// Copies; an aligned word in one store, so that a reader that does not wait never sees half of it.
-void store(std::byte* to, const std::byte* from, std::size_t size) noexcept {
-  const auto word = [&]<class Word>(Word value) {
-    std::memcpy(&value, from, sizeof value);
-    std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(value, std::memory_order_relaxed);
-  };
-  const bool aligned = reinterpret_cast<std::uintptr_t>(to) % 8 == 0;
-  if (size == 8 && aligned) {
-    word(std::uint64_t{});
-  } else if (size == 4 && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
-    word(std::uint32_t{});
-  } else if (size > 0) {
-    std::memcpy(to, from, size);
-  }
 }
 
 std::uint32_t cost_of(const Header& header, std::size_t size) noexcept {
@@ -312,7 +297,7 @@ void Target::accept_data(Record& each, const Header& header, const std::byte* pa
   Announcement& buffer = *each.live;
   const bool good = (header.flags & kOverrun) == 0 && fits(header.offset, size, buffer.size);
   if (good) {
-    store(buffer.address + header.offset, payload, size);
+    store_words(buffer.address + header.offset, payload, size);
   } else {
     ++statistics_.overruns;
     buffer.status = Status::range;
@@ -377,7 +362,7 @@ bool Target::on_put_notify(Rank from, const Header& header, const std::byte* pay
   std::byte* place = carrier_.window(header.offset, header.extra, size);
   const bool good = slot != nullptr && (place != nullptr || size == 0);
   if (good) {
-    store(place, payload, size);
+    store_words(place, payload, size);
   } else {
     ++statistics_.overruns;
   }

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <utility>
 
-#include "base/bytes.hpp"
+#include "base/stored_words.hpp"
 #include "services/windows/protocol/bundle.hpp"
 
 namespace lfc::rma {
@@ -33,18 +32,6 @@ bool read_runs(WindowHead& head, std::span<const std::byte>& rest, std::vector<R
       return false;
   }
   return total == head.bytes;
-}
-
-// Copies bytes; aligned words each in one store, because programs poll them.
-void put(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
-  using Word = std::uint64_t;
-  if ((reinterpret_cast<std::uintptr_t>(to) | bytes) % sizeof(Word) != 0) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  for (std::uint64_t at = 0; at < bytes; at += sizeof(Word))
-    std::atomic_ref(*reinterpret_cast<Word*>(to + at))
-        .store(load_pod<Word>(from + at), std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -86,7 +73,7 @@ Verdict Target::serve_bundle(Rank from, const WindowHead& head, std::span<const 
     }
     std::byte* const at = memory + (base + run.offset);
     if (entry.kind == static_cast<std::uint8_t>(WindowKind::put)) {
-      put(at, next.operands(), entry.bytes);
+      store_all_words(at, next.operands(), entry.bytes);  // programs poll them
     } else {
       const Accumulation what{static_cast<Accumulate>(entry.operation),
                               static_cast<Element>(entry.element)};
