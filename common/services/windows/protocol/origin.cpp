@@ -29,20 +29,29 @@ WindowStatus Origin::check(const WindowCall& call) const noexcept {
   return WindowStatus::ok;
 }
 
+// Lets an operation join the target's bundle if it should. Else sends the bundle, because nothing overtakes it, and
+// updates `now`.
+template <class Call>
+Origin::Joined Origin::join_others(OriginPeer& peer, const Call& call, Moment& now) {
+  if (joins(peer, now) && lasting_way(peer.reach, call.shape(), now) == Way::frames) {
+    const Joined joined = join(peer, call);
+    if (joined != Joined::no) return joined;
+  }
+  if (peer.bundle != nullptr && send_bundle(peer)) now = moment(peer);
+  return Joined::no;
+}
+
 Issued Origin::issue(const WindowCall& call) {
   OriginPeer& peer = peers_[call.target];
   if (!passive(peer) && !peer.in_access && !access_.fence_open)
     return {WindowStatus::sync, Way::frames};
   if (trouble_.lost) return {WindowStatus::lost, Way::frames};
   if (call.bytes == 0) return {WindowStatus::ok, Way::frames};
-  const Shape shape = call.shape();
   Moment now = moment(peer);
-  if (joins(peer, now) && lasting_way(peer.reach, shape, now) == Way::frames) {
-    const Joined joined = join(peer, call);
-    if (joined != Joined::no) return {WindowStatus::ok, Way::frames, joined == Joined::full};
-  }
-  if (peer.bundle != nullptr && send_bundle(peer)) now = moment(peer);
+  const Joined joined = join_others(peer, call, now);
+  if (joined != Joined::no) return {WindowStatus::ok, Way::frames, joined == Joined::full};
   if (trouble_.lost) return {WindowStatus::lost, Way::frames};  // found while the bundle was sent
+  const Shape shape = call.shape();
   Way way = choose(peer.reach, shape, now);
   if (peer.crowded() && way != Way::stores && way != Way::at_once)
     return {WindowStatus::ok, way, true};
@@ -78,11 +87,8 @@ bool Origin::issue_plain(const PlainCall& call) {
       peer.ending != OriginPeer::End::none)
     return false;
   Moment now = moment(peer);
-  if (joins(peer, now) && lasting_way(peer.reach, call.shape(), now) == Way::frames) {
-    const Joined joined = join(peer, call);
-    if (joined != Joined::no) return joined == Joined::yes;
-  }
-  if (peer.bundle != nullptr && send_bundle(peer)) now = moment(peer);
+  const Joined joined = join_others(peer, call, now);
+  if (joined != Joined::no) return joined == Joined::yes;
   if (trouble_.lost || (call.has_result() && peer.crowded())) return false;
   switch (choose(peer.reach, call.shape(), now)) {
     case Way::at_once: return carrier_.copy_at_once(call);

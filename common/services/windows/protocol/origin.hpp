@@ -73,7 +73,7 @@ class Origin : public OriginPeers {
   void pump(OriginPeer& peer);
   // Sends the bundles that may leave. Every wait calls it.
   void send_bundles();
-  // Sends what waits, and returns whether issue() has room for another operation towards this target.
+  // Sends the target's bundle, and returns whether issue() has room for another operation now.
   bool make_room(OriginPeer& peer) { return send_bundle(peer) && !peer.crowded(); }
   // Drops the operations that wait: the member is lost, or the window ends.
   void drop_waiting(OriginPeer& peer) noexcept;
@@ -97,6 +97,8 @@ class Origin : public OriginPeers {
   template <class>
   friend struct lfc::Insight;  // lfc-look
   enum class Joined : std::uint8_t { yes, full, no };
+  template <class Call>
+  Joined join_others(OriginPeer& peer, const Call& call, Moment& now);
   Joined join(OriginPeer& peer, const PlainCall& call);
   Joined join(OriginPeer& peer, const WindowCall& call);
   Joined open_bundle(OriginPeer& peer, std::uint64_t bytes);
