@@ -20,16 +20,15 @@
 #include <stddef.h>
 
 enum { kTag = 1, kAckTag = 2 };
-enum {
-  kBurstWindow = 64 << 10
-};  // bytes that a burst of one-sided operations writes again and again
+// Bytes that a burst of one-sided operations writes again and again.
+enum { kBurstWindow = 64 << 10 };
 
 // Properties of a benchmark.
 enum {
   kWindows = 1,  // large messages: fewer in flight
   kEights = 2,   // sizes are multiples of 8
-  kBurst =
-      4,  // the depth is the number of operations of a unit, which share memory; the peak of memory is printed
+  // The depth is the number of operations of a unit, which share memory. The peak of memory is printed.
+  kBurst = 4,
   kRounds = 8,  // each of 30 repeats has one unit
 };
 

@@ -37,8 +37,8 @@ inline constexpr std::size_t kLeastPacket = 8;
 struct CommonFacts {
   std::uint32_t nodes = 1;
   std::uint32_t lanes = 1;  // ranks of the node, if there is but one
-  std::uint32_t middle =
-      0;  // member at the top of operations without a root, if their tree is not flat
+  // The member at the top of operations without a root, if their tree is not flat.
+  std::uint32_t middle = 0;
 };
 
 // Whether each rank combines all ranks' elements itself: two ranks, or few bytes.
