@@ -64,15 +64,22 @@ class NativeEndpoint final : public Endpoint {
   bool has_local_peers() const override { return !local_peers_.empty(); }
   bool put_mapped(Rank target, std::uint64_t offset, const void* data, std::uint64_t size,
                   std::uint32_t index) override {
-    if (target >= local_peers_.size() || local_peers_[target].slots == nullptr) return false;
-    std::byte* place = local_peers_[target].base + offset;
+    std::byte* const place = mapped(target, offset);
+    if (place == nullptr) return false;
     if (size == 8) {
       std::memcpy(place, data, 8);  // in one instruction
     } else if (size > 0) {
       std::memcpy(place, data, size);
     }
-    local_peers_[target].slots[index].add(1);
+    count_mapped(target, index);
     return true;
+  }
+  std::byte* mapped(Rank target, std::uint64_t offset) override {
+    const bool known = target < local_peers_.size() && local_peers_[target].slots != nullptr;
+    return known ? local_peers_[target].base + offset : nullptr;
+  }
+  void count_mapped(Rank target, std::uint32_t index) override {
+    local_peers_[target].slots[index].add(1);
   }
   bool member_lost() override {
     {
@@ -199,4 +206,4 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
 }  // namespace lfc::neon
 
 extern "C" __attribute__((visibility("default")))
-const lfc::neon::Native lfc_neon_native_2 = {lfc::neon::serves, lfc_native_number, lfc::neon::open};
+const lfc::neon::Native lfc_neon_native_3 = {lfc::neon::serves, lfc_native_number, lfc::neon::open};

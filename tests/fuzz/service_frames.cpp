@@ -300,7 +300,7 @@ std::vector<std::byte> ServiceFrames::bundle_frame(Random& random, WindowHead he
 std::vector<std::byte> ServiceFrames::neon_frame(Random& random) {
   Member& now = *member_;
   neon::Header header;
-  header.kind = static_cast<neon::Kind>(usually(random, random.between(1, 10)));
+  header.kind = static_cast<neon::Kind>(usually(random, random.between(1, 11)));
   header.flags = static_cast<std::uint8_t>(random.below(128));
   header.window = usually32(random, now.neon->id());
   // NEON's present announcement or the next one. Replies of a target name the NEON announcement that we requested.
@@ -325,10 +325,21 @@ std::vector<std::byte> ServiceFrames::neon_frame(Random& random) {
   header.refund = random.chance(970) ? 0 : usually32(random, random.below(64));
   header.offset = usually(random, random.below(kBytes));
   header.extra = usually(random, random.below(kBytes));
+  std::vector<neon::FrameRun> runs(header.kind == neon::Kind::put_runs ? random.between(1, 4) : 0);
+  std::size_t bytes = 0;  // of the runs
+  for (neon::FrameRun& run : runs) {
+    run = {static_cast<std::int32_t>(usually(random, random.below(kBytes / 4))),
+           usually32(random, random.between(1, 40))};
+    bytes += run.size < 64 ? run.size : 0;
+  }
+  header.runs = static_cast<std::uint16_t>(usually(random, runs.size()));
   std::vector<std::byte> payload;
   append(payload, header);
-  if (header.kind == neon::Kind::data || header.kind == neon::Kind::answer ||
-      header.kind == neon::Kind::put_notify || random.chance(20))
+  for (const neon::FrameRun& run : runs) append(payload, run);
+  if (!runs.empty()) {
+    payload.resize(payload.size() + usually(random, bytes) % 512, std::byte{0xee});
+  } else if (header.kind == neon::Kind::data || header.kind == neon::Kind::answer ||
+             header.kind == neon::Kind::put_notify || random.chance(20))
     payload.resize(payload.size() + random.below(random.chance(900) ? 64 : 400), std::byte{0xee});
   return payload;
 }

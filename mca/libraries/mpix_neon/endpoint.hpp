@@ -53,6 +53,10 @@ class Endpoint {
                           std::uint64_t /*size*/, std::uint32_t /*index*/) {
     return false;
   }
+  // For bytes that go to several places: returns where the caller may store them, before count_mapped(). Null: the
+  // target's memory is not mapped here.
+  virtual std::byte* mapped(Rank /*target*/, std::uint64_t /*offset*/) { return nullptr; }
+  virtual void count_mapped(Rank /*target*/, std::uint32_t /*index*/) {}
 
   // Whether a rank of the window is gone: slow, for calls that have waited long. Without the lock.
   virtual bool member_lost() { return false; }

@@ -54,29 +54,34 @@ bool put_mapped(const void* origin, int count, MPI_Datatype type, int target, MP
                                        static_cast<std::uint32_t>(idx));
 }
 
+// Copies a put of several pieces to memory that is mapped here. False: it is not mapped, and nothing was done.
+bool put_mapped_pieces(const Access& access, const void* origin, int target, int idx) {
+  Endpoint& endpoint = access.window->endpoint();
+  std::byte* const place = endpoint.mapped(static_cast<Rank>(target), access.offset);
+  if (place == nullptr) return false;
+  const auto* data = static_cast<const std::byte*>(origin);
+  std::vector<std::byte> packed;
+  if (!access.here.contiguous()) {
+    packed.resize(access.here.bytes());
+    access.here.gather(packed.data(), data);
+    data = packed.data();
+  }
+  access.there.scatter(place, data);
+  endpoint.count_mapped(static_cast<Rank>(target), static_cast<std::uint32_t>(idx));
+  return true;
+}
+
 int start_put(Access& access, const void* origin, int target, int idx, MPI_Request* request) {
   Window& window = *access.window;
   window.endpoint().lock();
   Job& job = *window.jobs().take(window);
-  const auto add = [&](const std::byte* data, std::uint64_t within, std::uint64_t size) {
-    Operation& op = job.add();
-    op.data = const_cast<std::byte*>(data);
-    op.within = within;
-    op.size = size;
-    return &op;
-  };
-  const std::byte* data = gathered(job, origin, access.here);
-  std::vector<Operation*> pieces;
   const std::ptrdiff_t begin = access.there.begin();
-  if (access.there.contiguous()) pieces.push_back(add(data, 0, access.here.bytes()));
-  for (const DatatypePieces::Piece& each : access.there.pieces()) {
-    pieces.push_back(add(data, static_cast<std::uint64_t>(each.offset - begin), each.size));
-    data += each.size;
-  }
+  for (const DatatypePieces::Piece& each : access.there.pieces())
+    job.runs.push_back({static_cast<std::uint64_t>(each.offset - begin), each.size});
   const Status status = window.endpoint().neon().origin().put_notify(
-      pieces.data(), pieces.size(), static_cast<Rank>(target),
-      access.offset + static_cast<std::uint64_t>(begin), static_cast<std::uint32_t>(idx), false);
-  if (status != Status::ok) job.open = 1;  // none has begun
+      job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin),
+      gathered(job, origin, access.here), access.here.bytes(), job.runs,
+      static_cast<std::uint32_t>(idx), false);
   return job.begun(status, target, request);
 }
 
@@ -142,13 +147,14 @@ int fail(MPI_Win win, int error) {
 }
 
 // The long way of a put; an MPI error code, which has been reported.
-int put_in_frames(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
-                  int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
-                  MPI_Request* request) {
+int put_checked(const void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
+                int target_count, MPI_Datatype target_type, int idx, MPI_Win win,
+                MPI_Request* request) {
   Access access;
   int error =
       prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
-  if (error == MPI_SUCCESS && target == MPI_PROC_NULL) {
+  if (error == MPI_SUCCESS &&
+      (target == MPI_PROC_NULL || put_mapped_pieces(access, origin, target, idx))) {
     *request = lfc_request_finished();
   } else if (error == MPI_SUCCESS) {
     error = start_put(access, origin, target, idx, request);
@@ -163,7 +169,7 @@ using lfc::neon::Access;
 using lfc::neon::fail;
 using lfc::neon::own_slot;
 using lfc::neon::prepare;
-using lfc::neon::put_in_frames;
+using lfc::neon::put_checked;
 using lfc::neon::put_mapped;
 using lfc::neon::Slot;
 using lfc::neon::start_get;
@@ -206,7 +212,7 @@ int MPIX_Rput_notify(const void* origin, int count, MPI_Datatype type, int targe
     *req = lfc_request_finished();
     return MPI_SUCCESS;
   }
-  return put_in_frames(origin, count, type, target, disp, target_count, target_type, idx, win, req);
+  return put_checked(origin, count, type, target, disp, target_count, target_type, idx, win, req);
 }
 
 int MPIX_Rget_notify(void* origin, int count, MPI_Datatype type, int target, MPI_Aint disp,
@@ -228,8 +234,8 @@ int MPIX_Put_notify(const void* origin, int count, MPI_Datatype type, int target
   if (put_mapped(origin, count, type, target, disp, target_count, target_type, idx, win))
     return MPI_SUCCESS;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int error = put_in_frames(origin, count, type, target, disp, target_count, target_type, idx,
-                                  win, &request);
+  const int error =
+      put_checked(origin, count, type, target, disp, target_count, target_type, idx, win, &request);
   return error != MPI_SUCCESS ? error : lfc::neon::wait_for(request);
 }
 

@@ -29,6 +29,8 @@ void Job::reset() {
   open = used = 0;
   starting = true;
   orphan = delivered = spreads = false;
+  runs.clear();
+  runs.shrink_to_fit();
   bytes.clear();
   bytes.shrink_to_fit();
 }

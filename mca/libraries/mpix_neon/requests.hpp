@@ -43,6 +43,7 @@ struct Job {
   bool delivered = false;
   Job* next = nullptr;  // of those that have ended
   std::deque<Operation> operations;
+  std::vector<Run> runs;         // of a notified put
   std::vector<std::byte> bytes;  // packed by us, or read for us
   // A get whose bytes are to be spread out: from `source` within `bytes` to `destination` at `result`.
   bool spreads = false;

@@ -13,6 +13,7 @@
 // | refund     | target | nothing but Header::refund                  | -                          |
 // | delivered  | target | a strong piece is in its buffer             | -                          |
 // | put_notify | origin | a piece of a put to the window at large     | delivered, if strong       |
+// | put_runs   | origin | as put_notify, to several places (runs.hpp)  | delivered, if strong       |
 // | get_notify | origin | reads the window at large                   | answer ...                 |
 //
 // A *generation* consists of the puts of an origin to a target and tag up to a final put. The k-th final put of an
@@ -40,6 +41,7 @@ enum class Kind : std::uint8_t {
   put_notify,
   get_notify,
   heard,
+  put_runs,
 };
 
 // Header::flags
@@ -58,11 +60,11 @@ enum Flag : std::uint8_t {
 struct Header {
   Kind kind{};
   std::uint8_t flags = 0;
-  std::uint16_t zero = 0;
+  std::uint16_t runs = 0;        // put_runs
   std::uint32_t window = 0;      // set and read by the carrier alone
   std::uint32_t tag = 0;         // or the index of the notification
   std::uint32_t generation = 0;  // wraps around
-  std::uint32_t count = 0;       // data: see kFinal; put_notify: frames of the operation
+  std::uint32_t count = 0;       // data: see kFinal; put_...: frames of the operation
   std::uint32_t refund = 0;      // budget given back to the receiver of this frame, bytes
   std::uint64_t id = 0;          // the origin's name for the operation
   std::uint64_t offset =

@@ -93,7 +93,8 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
     case Kind::refund: return size == 0;
     case Kind::heard: return size == 0 && target_.on_heard(from, header);
     case Kind::delivered: return size == 0 && origin_.on_delivered(from, header);
-    case Kind::put_notify: return target_.on_put_notify(from, header, payload, size);
+    case Kind::put_notify:
+    case Kind::put_runs: return target_.on_put_notify(from, header, payload, size);
     case Kind::get_notify: return size == 0 && target_.on_get_notify(from, header);
   }
   return false;

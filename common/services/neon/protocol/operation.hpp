@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "services/neon/protocol/frame.hpp"
+#include "services/neon/protocol/runs.hpp"
 #include "services/neon/protocol/slot.hpp"
 
 namespace lfc::neon {
@@ -66,12 +68,13 @@ struct Operation {
   std::uint64_t id = 0;           // in the table of operations that wait for a reply
   std::uint32_t unconfirmed = 0;  // strong pieces that are not known to be in place
   std::uint32_t frames = 0;       // put_notify: of the operation
+  std::span<const Run> runs;      // put_notify: its places, the caller's; empty: one place
+  RunPosition at;                 // the next byte of `runs`
   std::uint32_t index = 0;        // of the notification
   std::byte* data = nullptr;      // a put only reads it
   std::uint64_t size = 0;
   std::uint64_t moved = 0;   // bytes handed over, or received
   std::uint64_t offset = 0;  // in the target's buffer; displacement in its window
-  std::uint64_t within = 0;  // put_notify: where this piece lies within the operation
 };
 
 // A buffer under a name, open to some origins until each has notified.

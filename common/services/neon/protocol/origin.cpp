@@ -11,6 +11,22 @@ bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept
   return offset <= room && size <= room - offset;
 }
 
+// Returns the part of a notified put that its next frame carries, and describes it in the header.
+Portion portion_of(const Operation& op, std::uint32_t room, Header& header) noexcept {
+  Portion portion;
+  header.extra = op.moved;
+  if (op.runs.empty()) {
+    portion.runs = 1;
+    portion.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(op.size - op.moved, room));
+  } else {
+    portion = next_portion(op.runs, op.at, room);
+    header.extra = op.runs[op.at.index].within + op.at.moved;
+  }
+  header.kind = portion.runs > 1 ? Kind::put_runs : Kind::put_notify;
+  header.runs = static_cast<std::uint16_t>(portion.runs > 1 ? portion.runs : 0);
+  return portion;
+}
+
 }  // namespace
 
 bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept {
@@ -89,26 +105,28 @@ bool Origin::merge_notification(Rank target, std::uint32_t tag) {
   return true;
 }
 
-Status Origin::put_notify(Operation* const* pieces, std::size_t count, Rank target,
-                          std::uint64_t displacement, std::uint32_t index, bool strong) {
+Status Origin::put_notify(Operation& op, Rank target, std::uint64_t displacement, const void* data,
+                          std::uint64_t size, std::span<const Run> runs, std::uint32_t index,
+                          bool strong) {
   if (target >= peers_.size()) return Status::rank;
   Peer& peer = peers_[target];
   if (peer.lost) return Status::unreachable;
-  std::uint64_t frames = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    frames += std::max<std::uint64_t>(1, (pieces[i]->size + limits_.frame - 1) / limits_.frame);
+  const std::uint64_t frames =
+      runs.empty() ? std::max<std::uint64_t>(1, (size + limits_.frame - 1) / limits_.frame)
+                   : count_portions(runs, limits_.frame);
   if (frames > 0xffffffffu) return Status::range;
   ++peer.window.generation;  // distinguishes the frames of operations
-  for (std::size_t i = 0; i < count; ++i) {
-    Operation& op = *pieces[i];
-    op.type = Operation::Type::put_notify;
-    op.offset = displacement;
-    op.index = index;
-    op.final = false;
-    op.strong = strong;
-    op.frames = static_cast<std::uint32_t>(frames);
-    begin(peer.window, op);
-  }
+  op.type = Operation::Type::put_notify;
+  op.data = static_cast<std::byte*>(const_cast<void*>(data));
+  op.size = size;
+  op.runs = runs;
+  op.at = {};
+  op.offset = displacement;
+  op.index = index;
+  op.final = false;
+  op.strong = strong;
+  op.frames = static_cast<std::uint32_t>(frames);
+  begin(peer.window, op);
   return Status::ok;
 }
 
@@ -283,19 +301,23 @@ Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
     stop_awaiting(op);
     return Step::room;
   }
-  header.kind = Kind::put_notify;
   header.count = op.frames;
   do {
-    const auto bytes =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(op.size - op.moved, limits_.frame));
-    header.extra = op.within + op.moved;
     if (op.strong) {
       header.flags = kStrong;
       header.id = await(op);
     }
-    if (!outlet_.send(to.target, header, op.data + op.moved, bytes)) return Step::room;
+    const Portion portion = portion_of(op, limits_.frame, header);
+    const std::byte* payload = op.data + op.moved;
+    if (header.kind == Kind::put_runs) {
+      if (frame_.size() < portion.payload()) frame_.resize(portion.payload());
+      write_runs(op.runs, op.at, portion, payload, frame_.data());
+      payload = frame_.data();
+    }
+    if (!outlet_.send(to.target, header, payload, portion.payload())) return Step::room;
     if (op.strong) ++op.unconfirmed;
-    op.moved += bytes;
+    op.moved += portion.bytes;
+    op.at = portion.end;
   } while (op.moved < op.size);
   return Step::done;
 }

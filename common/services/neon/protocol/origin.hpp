@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/name_table.hpp"
@@ -75,10 +76,11 @@ class Origin {
   // Makes the last put to (target, tag) final if that is still waiting here: a notification that
   // needs no frame. False: put 0 bytes, final.
   bool merge_notification(Rank target, std::uint32_t tag);
-  // `pieces` make up one operation, whose notification is counted when all are in place.
-  // Operation::data, size and within of each are set by the caller.
-  Status put_notify(Operation* const* pieces, std::size_t count, Rank target,
-                    std::uint64_t displacement, std::uint32_t index, bool strong);
+  // Writes `size` bytes at `data` to the places `runs`, or to one place if there are none. Their notification is
+  // counted once, when all are in place. The caller keeps the runs until the operation is done.
+  Status put_notify(Operation& op, Rank target, std::uint64_t displacement, const void* data,
+                    std::uint64_t size, std::span<const Run> runs, std::uint32_t index,
+                    bool strong);
   Status get_notify(Operation& op, Rank target, std::uint64_t displacement, void* data,
                     std::uint64_t size, std::uint32_t index);
 
@@ -131,6 +133,7 @@ class Origin {
   Statistics& statistics_;
   std::vector<Peer> peers_;
   NameTable<Operation, std::uint64_t> awaited_{32};
+  std::vector<std::byte> frame_;  // payload with runs that is being sent
 };
 
 }  // namespace lfc::neon

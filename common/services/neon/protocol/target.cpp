@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/stored_words.hpp"
 #include "services/neon/protocol/origin.hpp"
@@ -359,13 +360,23 @@ std::uint32_t Target::collect(Rank origin) noexcept {
 bool Target::on_put_notify(Rank from, const Header& header, const std::byte* payload,
                            std::size_t size) {
   Slot* slot = carrier_.slot(header.tag);
-  std::byte* place = carrier_.window(header.offset, header.extra, size);
-  const bool good = slot != nullptr && (place != nullptr || size == 0);
-  if (good) {
-    store_words(place, payload, size);
+  bool good = slot != nullptr;
+  if (header.kind == Kind::put_runs) {
+    const std::optional<RunSpan> span = span_of_runs(header, payload, size);
+    if (!span) return false;
+    std::byte* first = carrier_.window(header.offset, span->begin, span->end - span->begin);
+    good = good && first != nullptr;
+    if (good)
+      for_each_run(header, payload,
+                   [&](std::uint64_t within, const std::byte* data, std::size_t n) {
+                     store_words(first + (within - span->begin), data, n);
+                   });
   } else {
-    ++statistics_.overruns;
+    std::byte* place = carrier_.window(header.offset, header.extra, size);
+    good = good && (place != nullptr || size == 0);
+    if (good) store_words(place, payload, size);
   }
+  if (!good) ++statistics_.overruns;
   if ((header.flags & kStrong) != 0) confirm(from, header, good ? 0 : kFailed | kOverrun);
   if (header.count <= 1) {
     if (good) slot->add(1);

@@ -172,6 +172,8 @@ TEST_CASE("a notification never overtakes its data", "[neon]") {
   struct Place {
     Op op;
     std::vector<std::byte> data = std::vector<std::byte>(kRoom);
+    std::vector<Run> runs;
+    std::size_t stride = 8;
   };
   std::vector<Place> places(kPlaces);
   world[0].slots.resize(0);
@@ -186,12 +188,15 @@ TEST_CASE("a notification never overtakes its data", "[neon]") {
       ++started;
       const std::uint64_t number = ++begun[which];
       for (std::size_t i = 0; i < kRoom; i += 8) std::memcpy(&place.data[i], &number, 8);
-      place.op.data = place.data.data();
-      place.op.size = 8 * (1 + world.below(kRoom / 8));
-      Operation* one[] = {&place.op};
-      REQUIRE(world[1].neon.origin().put_notify(one, 1, 0, which * kRoom,
-                                                static_cast<std::uint32_t>(which),
-                                                false) == Status::ok);
+      // In one piece, or in words that lie 8 or 16 bytes apart.
+      place.stride = 8 * (1 + world.below(2));
+      const std::size_t size = 8 * (1 + world.below(kRoom / place.stride));
+      place.runs.clear();
+      if (place.stride > 8 || world.below(2) == 0)
+        for (std::size_t at = 0; at < size; at += 8)
+          place.runs.push_back({at / 8 * place.stride, 8});
+      REQUIRE(put_notify(world, place.op, which * kRoom, place.data.data(), size, place.runs,
+                         static_cast<std::uint32_t>(which)) == Status::ok);
     }
     if (!world.step()) FAIL("broken");
     for (std::size_t i = 0; i < 2; ++i) {
@@ -204,7 +209,7 @@ TEST_CASE("a notification never overtakes its data", "[neon]") {
       const std::byte* memory = world[0].memory.data() + look * kRoom;
       for (std::size_t at = 0; at < places[look].op.size; at += 8) {
         std::uint64_t value = 0;
-        std::memcpy(&value, memory + at, 8);
+        std::memcpy(&value, memory + at / 8 * places[look].stride, 8);
         if (value != count) FAIL("put " << count << ", byte " << at << " is of put " << value);
       }
     }

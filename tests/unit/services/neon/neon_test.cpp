@@ -366,34 +366,23 @@ TEST_CASE("a persistent announcement is never used up", "[neon]") {
 TEST_CASE("notified puts count when all their frames are in place", "[neon]") {
   World world(2, {.seed = 13, .reorder = true, .refuse = 0.2});
   const auto data = pattern(30000, 1);
-  Op whole, first, second, outside, unknown, get;
-  whole.data = first.data = const_cast<std::byte*>(data.data());
-  whole.size = 20000;
-  first.size = 5000;
-  second.data = first.data + 5000;
-  second.size = 5000;
-  second.within = 20000;
-  Operation* one[] = {&whole};
-  Operation* two[] = {&first, &second};
-  REQUIRE(world[1].neon.origin().put_notify(one, 1, 0, 100, 3, false) == Status::ok);
+  Op whole, apart, outside, unknown, get;
+  REQUIRE(put_notify(world, whole, 100, data.data(), 20000, {}, 3) == Status::ok);
   for (int i = 0; world[0].slots[3].value() == 0 && i < 100000; ++i) {
     REQUIRE(world.step());
     world[1].neon.pump();
   }
   REQUIRE(std::equal(data.begin(), data.begin() + 20000, world[0].memory.begin() + 100));
-  REQUIRE(world[1].neon.origin().put_notify(two, 2, 0, 30000, 4, true) == Status::ok);
+  const Run runs[] = {{0, 5000}, {20000, 5000}};
+  REQUIRE(put_notify(world, apart, 30000, data.data(), 10000, runs, 4, true) == Status::ok);
   REQUIRE(world.run());
   REQUIRE(world[0].slots[4].value() == 1);
-  REQUIRE((first.times == 1 && second.times == 1));
+  REQUIRE(apart.times == 1);
   REQUIRE(std::equal(data.begin(), data.begin() + 5000, world[0].memory.begin() + 30000));
   REQUIRE(std::equal(data.begin() + 5000, data.begin() + 10000, world[0].memory.begin() + 50000));
 
-  outside.data = unknown.data = whole.data;
-  outside.size = 10000;
-  Operation* bad[] = {&outside};
-  REQUIRE(world[1].neon.origin().put_notify(bad, 1, 0, 60000, 3, true) == Status::ok);
-  Operation* nowhere[] = {&unknown};
-  REQUIRE(world[1].neon.origin().put_notify(nowhere, 1, 0, 0, 99, true) == Status::ok);
+  REQUIRE(put_notify(world, outside, 60000, data.data(), 10000, {}, 3, true) == Status::ok);
+  REQUIRE(put_notify(world, unknown, 0, data.data(), 0, {}, 99, true) == Status::ok);
   REQUIRE(world.run());
   REQUIRE(outside.result == Status::range);
   REQUIRE(unknown.result == Status::range);

@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -199,6 +200,12 @@ inline Status put(World& world, Op& op, Rank from, Rank to, std::uint32_t tag, s
                   std::vector<std::byte>&& data, bool final = true, bool strong = false) {
   op.kept = std::move(data);
   return put(world, op, from, to, tag, offset, std::as_const(op.kept), final, strong);
+}
+// By rank 1 to rank 0.
+inline Status put_notify(World& world, Op& op, std::uint64_t displacement, const std::byte* data,
+                         std::uint64_t size, std::span<const Run> runs, std::uint32_t index,
+                         bool strong = false) {
+  return world[1].neon.origin().put_notify(op, 0, displacement, data, size, runs, index, strong);
 }
 inline Status notify(World& world, Op& op, Rank from, Rank to, std::uint32_t tag) {
   return put(world, op, from, to, tag, 0, std::vector<std::byte>());

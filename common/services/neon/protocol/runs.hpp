@@ -1,0 +1,89 @@
+// Runs: the places of a notified put that are not contiguous at the target, and the frames that carry them.
+//
+//   RunPosition at;                                          // origin: one frame after the other
+//   const Portion portion = next_portion(runs, at, room);
+//   write_runs(runs, at, portion, data, frame);
+//   at = portion.end;
+//   const auto span = span_of_runs(header, payload, size);   // target; nothing: malformed
+//   for_each_run(header, payload, store);
+//
+// A frame with runs has as many FrameRuns as Header::runs, and then their bytes one after the other. A frame of one run
+// has no FrameRun: it is a frame of a contiguous put.
+// Invariants: a frame is cut only when the next run does not fit, and at a multiple of kCut bytes of a run, so that no
+// aligned word is cut. Each portion has at least one byte.
+// Held by: tests/unit/services/neon/runs_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "services/neon/protocol/frame.hpp"
+
+namespace lfc::neon {
+
+// One contiguous place of a put: `size` bytes, at least 1, `within` bytes behind the put's displacement.
+struct Run {
+  std::uint64_t within = 0;
+  std::uint64_t size = 0;
+};
+
+// Little-endian on the wire.
+struct FrameRun {
+  std::int32_t distance;  // from Header::extra, where the first run of the frame begins
+  std::uint32_t size;
+};
+static_assert(sizeof(FrameRun) == 8);
+
+inline constexpr std::uint32_t kCut = 64;
+
+// The next byte of a put: `moved` bytes of run `index` are in earlier frames.
+struct RunPosition {
+  std::size_t index = 0;
+  std::uint64_t moved = 0;
+};
+
+// The part of a put that one frame carries.
+struct Portion {
+  std::uint32_t runs = 0;
+  std::uint32_t bytes = 0;  // of data
+  RunPosition end;          // the position behind it
+
+  // Returns the size of the frame's payload.
+  std::size_t payload() const noexcept {
+    return bytes + (runs > 1 ? std::size_t{runs} * sizeof(FrameRun) : 0);
+  }
+};
+
+// Returns the part of the put from `at` on that fits into a payload of `room` bytes. `at` is not behind the last run.
+Portion next_portion(std::span<const Run> runs, RunPosition at, std::uint32_t room) noexcept;
+// Returns the number of frames of the put.
+std::uint64_t count_portions(std::span<const Run> runs, std::uint32_t room) noexcept;
+// Writes the payload of a portion of several runs, whose bytes are at `data`.
+void write_runs(std::span<const Run> runs, RunPosition at, const Portion& portion,
+                const std::byte* data, std::byte* payload) noexcept;
+
+// The bytes from `begin` to `end`, relative to the put's displacement.
+struct RunSpan {
+  std::uint64_t begin, end;
+};
+// Returns the smallest span that contains all runs of a received frame; nothing: the frame is malformed.
+std::optional<RunSpan> span_of_runs(const Header& header, const std::byte* payload,
+                                    std::size_t size) noexcept;
+
+// Calls each(bytes behind the put's displacement, data, size) for each run of a frame that span_of_runs() has accepted.
+template <class Each>
+void for_each_run(const Header& header, const std::byte* payload, Each each) {
+  const std::byte* data = payload + std::size_t{header.runs} * sizeof(FrameRun);
+  for (std::size_t i = 0; i < header.runs; ++i) {
+    FrameRun run;
+    std::memcpy(&run, payload + i * sizeof run, sizeof run);
+    each(header.extra + static_cast<std::uint64_t>(std::int64_t{run.distance}), data,
+         std::size_t{run.size});
+    data += run.size;
+  }
+}
+
+}  // namespace lfc::neon

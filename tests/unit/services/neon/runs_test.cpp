@@ -1,0 +1,146 @@
+// Runs: notified puts to several places. How many frames they need, where their bytes go, and forged frames.
+#include "services/neon/protocol/runs.hpp"
+
+#include <limits>
+
+#include "catch.hpp"
+#include "neon_world.hpp"
+
+namespace lfc::neon {
+namespace {
+
+// `count` runs of `size` bytes, each `stride` bytes behind the last one.
+std::vector<Run> vector_of(std::size_t count, std::uint64_t size, std::uint64_t stride) {
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < count; ++i) runs.push_back({i * stride, size});
+  return runs;
+}
+
+std::uint64_t frames_with_data(World::Node& node) {
+  return sent(node, Kind::put_notify) + sent(node, Kind::put_runs);
+}
+
+// Puts the runs, and requires that exactly their bytes of the window change. Returns the number of frames.
+std::uint64_t put_and_check(World& world, const std::vector<Run>& runs, std::uint64_t at) {
+  std::uint64_t size = 0;
+  for (const Run& run : runs) size += run.size;
+  const auto data = pattern(size, size);
+  std::vector<std::byte> wanted = world[0].memory;
+  std::size_t from = 0;
+  for (const Run& run : runs) {
+    std::memcpy(wanted.data() + at + run.within, data.data() + from, run.size);
+    from += run.size;
+  }
+  const std::uint64_t frames = frames_with_data(world[1]);
+  const std::uint64_t count = world[0].slots[2].value();
+  Op op;
+  REQUIRE(put_notify(world, op, at, data.data(), size, runs, 2) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(op.times == 1);
+  REQUIRE(world[0].slots[2].value() == count + 1);
+  REQUIRE(world[0].memory == wanted);
+  return frames_with_data(world[1]) - frames;
+}
+
+}  // namespace
+
+TEST_CASE("a notified put to a vector is one frame", "[neon]") {
+  World world(2, {.seed = 3, .reorder = true});
+  REQUIRE(put_and_check(world, vector_of(100, 8, 24), 160) == 1);
+  REQUIRE(sent(world[1], Kind::put_runs) == 1);
+  REQUIRE(put_and_check(world, {{300, 7}, {0, 1}, {150, 90}}, 40) == 1);  // in any order
+  REQUIRE(put_and_check(world, vector_of(1, 50, 50), 7) == 1);
+}
+
+TEST_CASE("a notified put to a vector needs a frame more only when one is full", "[neon]") {
+  World world(2, {.seed = 5, .reorder = true, .refuse = 0.3});
+  // 4,096 bytes hold 256 runs of 8 bytes, each with 8 bytes that name its place.
+  REQUIRE(put_and_check(world, vector_of(256, 8, 16), 0) == 1);
+  REQUIRE(put_and_check(world, vector_of(257, 8, 16), 0) == 2);
+  REQUIRE(put_and_check(world, vector_of(3000, 8, 16), 0) == 12);
+  REQUIRE(put_and_check(world, vector_of(6, 3000, 4000), 0) == 5);
+  REQUIRE(put_and_check(world, vector_of(3, 9000, 9001), 1) == 7);
+}
+
+TEST_CASE("runs of all sizes around a frame's fit, and no aligned word is cut", "[neon]") {
+  for (std::uint32_t room = 64; room <= 192; room += 64) {
+    Fabric fabric;
+    fabric.limits.frame = room;
+    World world(2, fabric);
+    for (std::uint64_t size = 1; size <= 2 * room + 9; ++size) {
+      const std::vector<Run> runs = vector_of(4, size, size + 3);
+      (void)put_and_check(world, runs, 5);
+      for (RunPosition at; at.index < runs.size();) {
+        const Portion portion = next_portion(runs, at, room);
+        REQUIRE(portion.bytes > 0);
+        REQUIRE(portion.payload() <= room);
+        REQUIRE(portion.end.moved % 8 == 0);
+        at = portion.end;
+      }
+    }
+  }
+}
+
+TEST_CASE("runs further apart than a frame can name go in frames of their own", "[neon]") {
+  constexpr std::uint64_t kFar = std::uint64_t{std::numeric_limits<std::int32_t>::max()} + 1;
+  const std::vector<Run> runs = {{0, 8}, {16, 8}, {kFar, 8}, {kFar + 16, 8}, {0, 8}};
+  REQUIRE(count_portions(runs, 4096) == 2);
+  REQUIRE(next_portion(runs, {}, 4096).runs == 2);
+  REQUIRE(next_portion(runs, {2, 0}, 4096).runs == 3);
+}
+
+TEST_CASE("forged frames with runs write nothing", "[neon]") {
+  World world(2, {});
+  Neon& neon = world[0].neon;
+  const std::uint64_t room = world[0].memory.size();
+  struct Forged {
+    std::uint64_t extra;
+    std::uint16_t runs;
+    std::vector<FrameRun> list;
+    std::size_t bytes;
+    bool accepted;  // as a frame; the put fails all the same
+  };
+  const std::uint64_t top = ~std::uint64_t{0};
+  const Forged each = GENERATE_COPY(values<Forged>({
+      {0, 2, {{0, 8}, {static_cast<std::int32_t>(room) - 7, 8}}, 16, true},  // beyond the window
+      {0, 2, {{0, 8}, {static_cast<std::int32_t>(room), 1}}, 9, true},
+      {room - 8, 2, {{0, 8}, {8, 8}}, 16, true},
+      {0, 2, {{0, 8}, {-1, 8}}, 16, false},       // before it
+      {top - 3, 2, {{0, 8}, {8, 8}}, 16, false},  // the sum wraps around
+      {top - 8, 2, {{0, 8}, {16, 8}}, 16, false},
+      {0, 0, {}, 16, false},                 // no run
+      {0, 2, {{0, 8}, {16, 0}}, 8, false},   // an empty one
+      {0, 2, {{0, 8}, {16, 8}}, 15, false},  // fewer bytes, or more, than the runs have
+      {0, 2, {{0, 8}, {16, 8}}, 17, false},
+      {0, 3, {{0, 8}, {16, 8}}, 0, false},  // the list is longer than the frame
+      {0, 65535, {{0, 8}, {16, 8}}, 16, false},
+      {0, 2, {{0, 0xffffffffu}, {16, 1}}, 16, false},
+  }));
+  Header header;
+  header.kind = Kind::put_runs;
+  header.tag = 2;
+  header.count = 1;
+  header.extra = each.extra;
+  header.runs = each.runs;
+  std::vector<std::byte> payload(each.list.size() * sizeof(FrameRun) + each.bytes, std::byte{9});
+  if (!each.list.empty())
+    std::memcpy(payload.data(), each.list.data(), each.list.size() * sizeof(FrameRun));
+  CHECK(neon.on_frame(1, header, payload.data(), payload.size()) == each.accepted);
+  CHECK(world[0].memory == std::vector<std::byte>(room));
+  CHECK(world[0].slots[2].value() == 0);
+  CHECK(neon.statistics().overruns == (each.accepted ? 1 : 0));
+}
+
+TEST_CASE("a put of several frames with a run outside the window does not notify", "[neon]") {
+  World world(2, {.seed = 9, .reorder = true});
+  std::vector<Run> runs = vector_of(600, 8, 16);
+  runs.push_back({world[0].memory.size(), 8});
+  const auto data = pattern(601 * 8, 1);
+  Op op;
+  REQUIRE(put_notify(world, op, 0, data.data(), data.size(), runs, 2, true) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(op.result == Status::range);
+  REQUIRE(world[0].slots[2].value() == 0);
+}
+
+}  // namespace lfc::neon
