@@ -1,12 +1,12 @@
 // Native endpoint: the component's side of native.hpp, on LFC's network interface.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/limits.hpp"
+#include "base/stored_words.hpp"
 #include "drain.hpp"
 #include "endpoint.hpp"
 #include "machine/process_watch.hpp"
@@ -66,11 +66,7 @@ class NativeEndpoint final : public Endpoint {
                   std::uint32_t index) override {
     std::byte* const place = mapped(target, offset);
     if (place == nullptr) return false;
-    if (size == 8) {
-      std::memcpy(place, data, 8);  // in one instruction
-    } else if (size > 0) {
-      std::memcpy(place, data, size);
-    }
+    store_words(place, static_cast<const std::byte*>(data), size);
     count_mapped(target, index);
     return true;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/stored_words.hpp"
 #include "ompi_glue.h"
 
 namespace lfc::neon {
@@ -42,9 +43,9 @@ void DatatypePieces::gather(std::byte* packed, const std::byte* data) const {
 }
 
 void DatatypePieces::scatter(std::byte* data, const std::byte* packed) const {
-  if (contiguous() && bytes_ > 0) std::memcpy(data, packed, bytes_);
+  if (contiguous()) store_words(data, packed, bytes_);
   for (const Piece& each : pieces_) {
-    std::memcpy(data + each.offset, packed, each.size);
+    store_words(data + each.offset, packed, each.size);
     packed += each.size;
   }
 }

@@ -31,7 +31,8 @@ class DatatypePieces {
   std::ptrdiff_t begin() const { return begin_; }
   std::ptrdiff_t end() const { return end_; }
 
-  // Between items at `data` and their bytes one after the other.
+  // Copy between items at `data` and their bytes one after the other. scatter() stores aligned words as
+  // base/stored_words.hpp does: another process may poll them.
   void gather(std::byte* packed, const std::byte* data) const;
   void scatter(std::byte* data, const std::byte* packed) const;
 
