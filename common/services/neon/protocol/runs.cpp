@@ -81,8 +81,7 @@ std::optional<RunSpan> span_of_runs(const Header& header, const std::byte* paylo
   RunSpan span{~std::uint64_t{0}, 0};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < header.runs; ++i) {
-    FrameRun run;
-    std::memcpy(&run, payload + i * sizeof run, sizeof run);
+    const FrameRun run = read_run(payload, i);
     std::uint64_t begin = 0, end = 0;
     if (run.size == 0 || __builtin_add_overflow(header.extra, run.distance, &begin) ||
         __builtin_add_overflow(begin, run.size, &end))

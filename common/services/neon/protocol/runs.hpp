@@ -5,7 +5,7 @@
 //   write_runs(runs, at, portion, data, frame);
 //   at = portion.end;
 //   const auto span = span_of_runs(header, payload, size);   // target; nothing: malformed
-//   for_each_run(header, payload, store);
+//   if (!for_each_run(header, *span, payload, size, store)) ...   // the sender has changed the frame meanwhile
 //
 // A frame with runs has as many FrameRuns as Header::runs, and then their bytes one after the other. A frame of one run
 // has no FrameRun: it is a frame of a contiguous put.
@@ -14,6 +14,7 @@
 // Held by: tests/unit/services/neon/runs_test.cpp.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -73,17 +74,31 @@ struct RunSpan {
 std::optional<RunSpan> span_of_runs(const Header& header, const std::byte* payload,
                                     std::size_t size) noexcept;
 
-// Calls each(bytes behind the put's displacement, data, size) for each run of a frame that span_of_runs() has accepted.
+// Reads a run of a frame once: the frame may lie in memory that its sender can change.
+inline FrameRun read_run(const std::byte* payload, std::size_t index) noexcept {
+  FrameRun run;
+  std::memcpy(&run, payload + index * sizeof run, sizeof run);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not read it again
+  return run;
+}
+
+// Calls each(bytes behind the span's begin, data, size) for each run of a frame that span_of_runs() has accepted with
+// this span. Its sender may have changed the frame since. False: the next run leaves the span, or has more bytes than
+// the frame has left; `each` was called for the runs before it alone.
 template <class Each>
-void for_each_run(const Header& header, const std::byte* payload, Each each) {
-  const std::byte* data = payload + std::size_t{header.runs} * sizeof(FrameRun);
+bool for_each_run(const Header& header, const RunSpan& span, const std::byte* payload,
+                  std::size_t size, Each each) {
+  const std::uint64_t room = span.end - span.begin;
+  std::size_t left = size - std::size_t{header.runs} * sizeof(FrameRun);
   for (std::size_t i = 0; i < header.runs; ++i) {
-    FrameRun run;
-    std::memcpy(&run, payload + i * sizeof run, sizeof run);
-    each(header.extra + static_cast<std::uint64_t>(std::int64_t{run.distance}), data,
-         std::size_t{run.size});
-    data += run.size;
+    const FrameRun run = read_run(payload, i);
+    const std::uint64_t begin =
+        header.extra + static_cast<std::uint64_t>(std::int64_t{run.distance}) - span.begin;
+    if (begin > room || run.size > room - begin || run.size > left) return false;
+    each(begin, payload + (size - left), std::size_t{run.size});
+    left -= run.size;
   }
+  return true;
 }
 
 }  // namespace lfc::neon

@@ -366,11 +366,10 @@ bool Target::on_put_notify(Rank from, const Header& header, const std::byte* pay
     if (!span) return false;
     std::byte* first = carrier_.window(header.offset, span->begin, span->end - span->begin);
     good = good && first != nullptr;
-    if (good)
-      for_each_run(header, payload,
-                   [&](std::uint64_t within, const std::byte* data, std::size_t n) {
-                     store_words(first + (within - span->begin), data, n);
-                   });
+    const auto store = [first](std::uint64_t at, const std::byte* data, std::size_t bytes) {
+      store_words(first + at, data, bytes);
+    };
+    if (good && !for_each_run(header, *span, payload, size, store)) return false;
   } else {
     std::byte* place = carrier_.window(header.offset, header.extra, size);
     good = good && (place != nullptr || size == 0);

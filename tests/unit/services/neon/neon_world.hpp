@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <random>
 #include <span>
@@ -59,6 +60,7 @@ class World {
     }
     std::byte* window(std::uint64_t displacement, std::uint64_t within,
                       std::uint64_t size) override {
+      if (on_window) on_window();
       const std::uint64_t begin = displacement + within;
       return begin <= memory.size() && size <= memory.size() - begin ? memory.data() + begin
                                                                      : nullptr;
@@ -71,6 +73,7 @@ class World {
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 16);
     std::deque<Slot> slots = std::deque<Slot>(8);
     std::uint64_t sent[16] = {};
+    std::function<void()> on_window;  // called before a place in the window is named
 
    private:
     World& world_;

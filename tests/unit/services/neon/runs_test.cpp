@@ -131,6 +131,44 @@ TEST_CASE("forged frames with runs write nothing", "[neon]") {
   CHECK(neon.statistics().overruns == (each.accepted ? 1 : 0));
 }
 
+TEST_CASE("a run that its sender changes after the check is written nowhere", "[neon]") {
+  World world(2, {});
+  const std::uint64_t room = world[0].memory.size();
+  struct Changed {
+    FrameRun run;   // the second of three runs of 8 bytes
+    bool accepted;  // still within the checked span, and all bytes in the frame
+  };
+  const Changed each = GENERATE(values<Changed>({
+      {{40, 8}, false},  // behind the span
+      {{4000, 8}, false},
+      {{-8, 8}, false},           // before it
+      {{32, 9}, false},           // beyond its end
+      {{0, 0xffffffffu}, false},  // longer than all
+      {{0, 17}, false},           // longer than what the frame has left
+      {{0, 16}, false},           // the next run has too few bytes then
+      {{8, 8}, true},
+      {{16, 4}, true},
+      {{16, 0}, true},
+  }));
+  const FrameRun list[] = {{0, 8}, {16, 8}, {32, 8}};
+  std::vector<std::byte> payload(sizeof list + 24, std::byte{9});
+  std::memcpy(payload.data(), list, sizeof list);
+  world[0].on_window = [&] {
+    std::memcpy(payload.data() + sizeof list[0], &each.run, sizeof each.run);
+  };
+  Header header;
+  header.kind = Kind::put_runs;
+  header.tag = 2;
+  header.count = 1;
+  header.extra = 64;
+  header.runs = 3;
+  CHECK(world[0].neon.on_frame(1, header, payload.data(), payload.size()) == each.accepted);
+  CHECK(world[0].slots[2].value() == (each.accepted ? 1 : 0));
+  for (std::size_t at = 0; at < room; ++at)
+    if ((at < 64 || at >= 64 + 40) && world[0].memory[at] != std::byte{0})
+      FAIL("byte " << at << " was written");
+}
+
 TEST_CASE("a put of several frames with a run outside the window does not notify", "[neon]") {
   World world(2, {.seed = 9, .reorder = true});
   std::vector<Run> runs = vector_of(600, 8, 16);
