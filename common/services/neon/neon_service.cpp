@@ -12,6 +12,11 @@ namespace {
 
 constexpr neon::Rank kNoRank = 0xffffffffu;
 
+// Returns the peer's rank; kNoRank: it is no member.
+neon::Rank rank_of(std::span<const neon::Rank> ranks, PeerId peer) noexcept {
+  return peer < ranks.size() ? ranks[peer] : kNoRank;
+}
+
 }  // namespace
 
 struct NeonWindow::Waiting : Message {
@@ -95,10 +100,6 @@ void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uin
   show_members();
 }
 
-neon::Rank NeonWindow::rank_of(PeerId peer) const noexcept {
-  return peer < ranks_.size() ? ranks_[peer] : kNoRank;
-}
-
 bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* payload,
                       std::size_t size) {
   if (closing_) return true;
@@ -113,7 +114,7 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* pay
     ++sent_[to];
     return true;
   }
-  if (peer.busy) return false;
+  if (!has_room(to)) return false;
   const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
   if (!port().try_send(peer.id, ServiceId::neon, slices, size > 0 ? 2 : 1)) {
     if (peer.waiting == nullptr) {
@@ -143,7 +144,7 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* pay
 
 Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
                                      const std::byte* payload, std::size_t size) {
-  const neon::Rank rank = rank_of(from);
+  const neon::Rank rank = rank_of(ranks_, from);
   if (rank == kNoRank) return Service::Verdict::malformed;
   ++received_;
   return neon_.on_frame(rank, header, payload, size) ? Service::Verdict::release
@@ -151,7 +152,7 @@ Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
 }
 
 void NeonWindow::lost(PeerId peer) {
-  const neon::Rank rank = rank_of(peer);
+  const neon::Rank rank = rank_of(ranks_, peer);
   if (rank == kNoRank) return;
   has_lost_ = true;
   // Deferred, because this may be inside a send of the protocol, whose queues would vanish.

@@ -111,6 +111,7 @@ class NeonWindow final : private neon::Carrier {
 
   bool send(neon::Rank to, const neon::Header& header, const void* payload,
             std::size_t size) override;
+  bool has_room(neon::Rank to) override { return closing_ || to == rank_ || !peers_[to].busy; }
   bool can_write(neon::Rank to) const override { return writes_.can(to); }
   bool write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
              neon::Operation& op) override {
@@ -128,7 +129,6 @@ class NeonWindow final : private neon::Carrier {
   void show_members();
   void show(const neon::Announcement& buffer);
   void deliver_own();
-  neon::Rank rank_of(PeerId peer) const noexcept;
 
   const std::shared_ptr<NeonService> service_;
   const neon::Exposure& exposure_;

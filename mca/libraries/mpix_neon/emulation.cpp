@@ -53,22 +53,28 @@ void Emulation::receive(Buffer& buffer) {
             &buffer.request);
 }
 
+bool Emulation::has_room(Rank to) {
+  const auto has_none = [&] { return idle_.empty() || (is_next_synchronous(to) && paced_[to]); };
+  if (closing_) return true;
+  if (has_none()) reap();
+  return !has_none();
+}
+
 bool Emulation::send(Rank to, const Header& header, const void* payload, std::size_t size) {
   if (closing_) return true;
-  const bool paces = (sent_[to] + 1) % limits::kNeonPace == 0;
-  if (idle_.empty() || (paces && paced_[to])) reap();
-  if (idle_.empty() || (paces && paced_[to])) return false;
+  if (!has_room(to)) return false;
+  const bool synchronous = is_next_synchronous(to);
   Buffer& buffer = *idle_.back();
   if (buffer.bytes == nullptr) buffer.bytes = std::make_unique<std::byte[]>(buffer_size());
   std::memcpy(buffer.bytes.get(), &header, sizeof header);
   if (size > 0) std::memcpy(buffer.bytes.get() + sizeof header, payload, size);
-  if ((paces ? MPI_Issend : MPI_Isend)(buffer.bytes.get(), static_cast<int>(sizeof header + size),
-                                       MPI_BYTE, static_cast<int>(to), 0, comm_,
-                                       &buffer.request) != MPI_SUCCESS)
+  if ((synchronous ? MPI_Issend : MPI_Isend)(
+          buffer.bytes.get(), static_cast<int>(sizeof header + size), MPI_BYTE,
+          static_cast<int>(to), 0, comm_, &buffer.request) != MPI_SUCCESS)
     return false;
   ++sent_[to];
-  buffer.paces = paces ? &paced_[to] : nullptr;
-  paced_[to] = paced_[to] || paces;
+  buffer.paces = synchronous ? &paced_[to] : nullptr;
+  paced_[to] = paced_[to] || synchronous;
   if (take_sent(buffer)) return true;
   idle_.pop_back();
   under_way_.push_back(&buffer);

@@ -40,6 +40,7 @@ class Emulation final : public Endpoint, private Carrier {
   };
 
   bool send(Rank to, const Header& header, const void* payload, std::size_t size) override;
+  bool has_room(Rank to) override;
   std::byte* window(std::uint64_t offset, std::uint64_t within, std::uint64_t size) override {
     return memory_.at(offset, within, size);
   }
@@ -48,6 +49,8 @@ class Emulation final : public Endpoint, private Carrier {
   void receive(Buffer& buffer);
   bool take_sent(Buffer& buffer);
   void reap();
+  // Whether the next frame to that rank is sent synchronously.
+  bool is_next_synchronous(Rank to) const { return (sent_[to] + 1) % limits::kNeonPace == 0; }
   std::size_t buffer_size() const;
 
   SpinLock lock_;

@@ -15,6 +15,8 @@ class Carrier {
   // Sends one frame; the bytes may be reused on return. False: not now; Neon::pump() follows when it is worth trying
   // again. Must not call back into Neon.
   virtual bool send(Rank to, const Header& header, const void* payload, std::size_t size) = 0;
+  // Returns whether send() has room, for a caller that must build the frame first. False: as send().
+  virtual bool has_room(Rank) { return true; }
 
   // --- Writing straight into the target's memory. Optional. ---
 
@@ -42,6 +44,8 @@ class Outlet {
   virtual ~Outlet() = default;
   // As Carrier::send(). On false the half will be pumped for this peer.
   virtual bool send(Rank to, Header& header, const void* payload, std::size_t size) = 0;
+  // As Carrier::has_room(). On false the half will be pumped for this peer.
+  virtual bool has_room(Rank to) = 0;
   // The carrier refused a direct write: pump the half for this peer.
   virtual void no_room(Rank to) = 0;
   // A frame without data that must go; it is kept if it cannot go now.

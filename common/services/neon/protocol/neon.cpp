@@ -33,6 +33,12 @@ bool Neon::send(Rank to, Header& header, const void* payload, std::size_t size) 
   return false;
 }
 
+bool Neon::has_room(Rank to) {
+  if (peers_[to].lost || carrier_.has_room(to)) return true;
+  no_room(to);
+  return false;
+}
+
 void Neon::no_room(Rank to) {
   if (std::exchange(peers_[to].stalled, true)) return;
   stalled_.push_back(to);

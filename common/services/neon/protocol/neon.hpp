@@ -56,6 +56,7 @@ class Neon final : private Outlet {
   };
 
   bool send(Rank to, Header& header, const void* payload, std::size_t size) override;
+  bool has_room(Rank to) override;
   void no_room(Rank to) override;
   void control(Rank to, const Header& header, const Token* token) override;
   bool pump(Rank peer);

@@ -303,6 +303,8 @@ Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
   }
   header.count = op.frames;
   do {
+    // Checked before the frame is built: each pass of the control program retries stalled peers.
+    if (!op.runs.empty() && !outlet_.has_room(to.target)) return Step::room;
     if (op.strong) {
       header.flags = kStrong;
       header.id = await(op);

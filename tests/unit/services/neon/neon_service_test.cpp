@@ -79,8 +79,7 @@ struct Setting {
     const Ni::Access access(world.ni(1));
     REQUIRE(windows[1]->neon().target().announce(buffer) == Status::ok);
   }
-  // As the host does: it permits direct writes, and starts them afterwards.
-  Put& put(Node from, std::vector<std::byte> data, std::uint64_t offset = 0, bool final = true) {
+  Put& make_put(std::vector<std::byte> data) {
     Put& made = puts.emplace_back();
     made.bytes = std::move(data);
     made.done = [](neon::Operation* self, Status status) {
@@ -88,6 +87,11 @@ struct Setting {
       ++ended.calls;
       ended.status = status;
     };
+    return made;
+  }
+  // As the host does: it permits direct writes, and starts them afterwards.
+  Put& put(Node from, std::vector<std::byte> data, std::uint64_t offset = 0, bool final = true) {
+    Put& made = make_put(std::move(data));
     NeonWindow& window = *windows[from];
     window.writes().prepare(1);
     bool writes = false;
@@ -154,6 +158,31 @@ TEST_CASE("a window of one credit carries any number of puts, each exactly once"
     for (const Put& each : at.puts) REQUIRE(each.ended.calls == 1);
     at.puts.clear();
   }
+}
+
+TEST_CASE("a window of one credit carries notified puts to vectors, each exactly once",
+          "[neon_service]") {
+  Setting at(2, {.seed = 9, .refuse_permille = 300}, {.initial_window = 1, .maximum_window = 1});
+  constexpr std::uint64_t kPuts = 20;
+  std::array<neon::Slot, 1> slots;
+  at.exposure = {at.buffer.bytes.data(), kBytes, slots.data(), 1};
+  std::vector<neon::Run> runs;  // every other word, from the last one on
+  for (std::size_t at_byte = kBytes; at_byte > 0; at_byte -= 16) runs.push_back({at_byte - 16, 8});
+  for (unsigned i = 0; i < kPuts; ++i) {
+    Put& put = at.make_put(pattern(runs.size() * 8, i));
+    const Ni::Access access(at.world.ni(0));
+    REQUIRE(at.windows[0]->neon().origin().put_notify(put, 1, 0, put.bytes.data(), put.bytes.size(),
+                                                      runs, 0, false) == Status::ok);
+  }
+  REQUIRE(at.world.run_until([&] { return slots[0].value() == kPuts; }));
+  at.settle();
+  for (const Put& each : at.puts) CHECK((each.ended.calls == 1 && each.ended.status == Status::ok));
+  CHECK(slots[0].value() == kPuts);
+  const std::vector<std::byte>& last = at.puts.back().bytes;  // frames of a pair stay in order here
+  std::vector<std::byte> wanted(kBytes);
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    std::memcpy(wanted.data() + runs[i].within, last.data() + 8 * i, 8);
+  CHECK(at.buffer.bytes == wanted);
 }
 
 TEST_CASE("a large put with a grant goes straight into the buffer", "[neon_service]") {

@@ -38,12 +38,14 @@ class World {
           rank_(rank) {}
 
     bool send(Rank to, const Header& header, const void* payload, std::size_t size) override {
+      ++offered[static_cast<std::size_t>(header.kind)];
       if (world_.chance(world_.fabric.refuse) || world_.blocked) return false;
       const auto* bytes = static_cast<const std::byte*>(payload);
       world_.frames.push_back({rank_, to, header, std::vector<std::byte>(bytes, bytes + size)});
       ++sent[static_cast<std::size_t>(header.kind)];
       return true;
     }
+    bool has_room(Rank) override { return !world_.blocked; }
     bool can_write(Rank) const override { return world_.fabric.writes; }
     Token expose(const Announcement& buffer) override {
       Token token;
@@ -73,6 +75,7 @@ class World {
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 16);
     std::deque<Slot> slots = std::deque<Slot>(8);
     std::uint64_t sent[16] = {};
+    std::uint64_t offered[16] = {};   // frames that were built, sent or refused
     std::function<void()> on_window;  // called before a place in the window is named
 
    private:

@@ -62,6 +62,29 @@ TEST_CASE("a notified put to a vector needs a frame more only when one is full",
   REQUIRE(put_and_check(world, vector_of(3, 9000, 9001), 1) == 7);
 }
 
+TEST_CASE("frames with runs are not built for targets that have no room", "[neon]") {
+  constexpr std::size_t kTargets = 32;
+  World world(1 + kTargets, {});
+  constexpr auto kRuns = static_cast<std::size_t>(Kind::put_runs);
+  const std::vector<Run> runs = vector_of(600, 8, 16);  // three frames
+  const auto data = pattern(600 * 8, 1);
+  std::vector<Op> ops(kTargets);
+  Neon& neon = world[0].neon;
+  world.blocked = true;
+  for (std::size_t i = 0; i < kTargets; ++i)
+    REQUIRE(neon.origin().put_notify(ops[i], static_cast<Rank>(1 + i), 0, data.data(), data.size(),
+                                     runs, 2, false) == Status::ok);
+  for (int pass = 0; pass < 100; ++pass) REQUIRE(neon.pump());  // all still wait
+  REQUIRE(world[0].offered[kRuns] == 0);
+  world.blocked = false;
+  REQUIRE(world.run());
+  REQUIRE(world[0].offered[kRuns] == 3 * kTargets);
+  for (std::size_t i = 0; i < kTargets; ++i) {
+    REQUIRE(ops[i].times == 1);
+    REQUIRE(world[1 + i].slots[2].value() == 1);
+  }
+}
+
 TEST_CASE("runs of all sizes around a frame's fit, and no aligned word is cut", "[neon]") {
   for (std::uint32_t room = 64; room <= 192; room += 64) {
     Fabric fabric;
