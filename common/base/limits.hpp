@@ -168,7 +168,8 @@ inline const std::uint32_t kWindowWaiting = limit("window_waiting", 1, 1024);
 
 // --- NEON ---
 
-inline const std::uint32_t kNeonFrame = limit("neon_frame", 64, 16384);
+// A multiple of 64, so that frames do not cut aligned words (services/neon/protocol/runs.hpp).
+inline const std::uint32_t kNeonFrame = limit("neon_frame", 64, 16384) / 64 * 64;
 inline const std::uint32_t kNeonEager = limit("neon_eager", 1, 16384);
 inline const std::uint32_t kNeonBudget = std::max<std::uint64_t>(
     limit("neon_budget", 128, 1 << 16), std::uint64_t{kNeonFrame} + 64);  // kOverhead

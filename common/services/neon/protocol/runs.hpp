@@ -9,8 +9,9 @@
 //
 // A frame with runs has as many FrameRuns as Header::runs, and then their bytes one after the other. A frame of one run
 // has no FrameRun: it is a frame of a contiguous put.
-// Invariants: a frame is cut only when the next run does not fit, and at a multiple of kCut bytes of a run, so that no
-// aligned word is cut. Each portion has at least one byte.
+// Invariants: a frame ends only when the next run does not fit. A run is cut at multiples of kCut bytes from its start,
+// not of addresses, if a frame's room is such a multiple. So no aligned word is cut of a run that begins at a multiple
+// of 8. Each portion has at least one byte.
 // Held by: tests/unit/services/neon/runs_test.cpp.
 #pragma once
 

@@ -104,6 +104,17 @@ TEST_CASE("runs of all sizes around a frame's fit, and no aligned word is cut", 
   }
 }
 
+TEST_CASE("runs arrive in frames whose size is no multiple of a word", "[neon]") {
+  for (const std::uint32_t room : {65u, 100u, 999u, 4095u}) {
+    World world(2, {.seed = room, .reorder = true, .limits = {.frame = room}});
+    REQUIRE(put_and_check(world, vector_of(700, 8, 24), 3) == (700 + room / 16 - 1) / (room / 16));
+    REQUIRE(put_and_check(world, vector_of(1, 20000, 20000), 1) == (20000 + room - 1) / room);
+    (void)put_and_check(world, vector_of(5, room, room + 1), 0);
+    (void)put_and_check(world, vector_of(5, 3 * room + 1, 3 * room + 5), 8);
+    (void)put_and_check(world, {{5000, 2 * room}, {0, 7}, {300, room - 8}}, 40);
+  }
+}
+
 TEST_CASE("runs further apart than a frame can name go in frames of their own", "[neon]") {
   constexpr std::uint64_t kFar = std::uint64_t{std::numeric_limits<std::int32_t>::max()} + 1;
   const std::vector<Run> runs = {{0, 8}, {16, 8}, {kFar, 8}, {kFar + 16, 8}, {0, 8}};
