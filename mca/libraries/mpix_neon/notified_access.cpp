@@ -1,5 +1,7 @@
 // MPIX_*_notify: operations on the window at large that increment a counter at the target, and the counters.
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "base/every_moment.hpp"
 #include "calls.hpp"
@@ -73,11 +75,14 @@ bool put_mapped_pieces(const Access& access, const void* origin, int target, int
 
 int start_put(Access& access, const void* origin, int target, int idx, MPI_Request* request) {
   Window& window = *access.window;
+  const std::ptrdiff_t begin = access.there.begin();
+  std::vector<Run> runs;  // made before the lock, which stops the engine
+  runs.reserve(access.there.pieces().size());
+  for (const DatatypePieces::Piece& each : access.there.pieces())
+    runs.push_back({static_cast<std::uint64_t>(each.offset - begin), each.size});
   window.endpoint().lock();
   Job& job = *window.jobs().take(window);
-  const std::ptrdiff_t begin = access.there.begin();
-  for (const DatatypePieces::Piece& each : access.there.pieces())
-    job.runs.push_back({static_cast<std::uint64_t>(each.offset - begin), each.size});
+  job.runs = std::move(runs);
   const Status status = window.endpoint().neon().origin().put_notify(
       job.add(), static_cast<Rank>(target), access.offset + static_cast<std::uint64_t>(begin),
       gathered(job, origin, access.here), access.here.bytes(), job.runs,

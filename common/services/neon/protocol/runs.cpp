@@ -54,7 +54,17 @@ Portion next_portion(std::span<const Run> runs, RunPosition at, std::uint32_t ro
 
 std::uint64_t count_portions(std::span<const Run> runs, std::uint32_t room) noexcept {
   std::uint64_t count = 0;
-  for (RunPosition at; at.index < runs.size(); ++count) at = next_portion(runs, at, room).end;
+  for (RunPosition at; at.index < runs.size();) {
+    // Full frames of this run alone.
+    const std::uint64_t full = (runs[at.index].size - at.moved) / room;
+    if (full > 0) {
+      count += full;
+      advance(runs, at, full * room);
+    } else {
+      ++count;
+      at = next_portion(runs, at, room).end;
+    }
+  }
   return count;
 }
 

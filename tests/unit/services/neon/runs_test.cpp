@@ -115,6 +115,18 @@ TEST_CASE("runs arrive in frames whose size is no multiple of a word", "[neon]")
   }
 }
 
+TEST_CASE("the frames of runs are counted as they are sent, also those of a large run", "[neon]") {
+  constexpr std::uint64_t kLarge = std::uint64_t{1} << 60;  // counted one by one, it takes days
+  REQUIRE(count_portions(vector_of(1, kLarge, kLarge), 4096) == kLarge / 4096);
+  REQUIRE(count_portions(vector_of(2, kLarge + 8, kLarge + 8), 4096) == 2 * (kLarge / 4096) + 1);
+  for (std::uint64_t size = 1; size <= 400; ++size) {
+    const std::vector<Run> runs = vector_of(3, size, size + 1);
+    std::uint64_t portions = 0;
+    for (RunPosition at; at.index < runs.size(); ++portions) at = next_portion(runs, at, 64).end;
+    REQUIRE(count_portions(runs, 64) == portions);
+  }
+}
+
 TEST_CASE("runs further apart than a frame can name go in frames of their own", "[neon]") {
   constexpr std::uint64_t kFar = std::uint64_t{std::numeric_limits<std::int32_t>::max()} + 1;
   const std::vector<Run> runs = {{0, 8}, {16, 8}, {kFar, 8}, {kFar + 16, 8}, {0, 8}};
@@ -178,7 +190,7 @@ TEST_CASE("a run that its sender changes after the check is written nowhere", "[
       {{-8, 8}, false},           // before it
       {{32, 9}, false},           // beyond its end
       {{0, 0xffffffffu}, false},  // longer than all
-      {{0, 17}, false},           // longer than what the frame has left
+      {{0, 17}, false},           // longer than the rest of the frame
       {{0, 16}, false},           // the next run has too few bytes then
       {{8, 8}, true},
       {{16, 4}, true},
