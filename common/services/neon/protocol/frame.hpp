@@ -48,7 +48,7 @@ enum class Kind : std::uint8_t {
 enum Flag : std::uint8_t {
   kFinal = 1,     // data: `count` frames make up the generation, this one included
   kCharged = 2,   // data, get: paid for from the budget for early data
-  kStrong = 4,    // data, put_notify: acknowledge when it is in place
+  kStrong = 4,    // data, put_notify, put_runs: acknowledge when it is in place
   kAlways = 8,    // want: this and all later announcements of the tag
   kFailed = 16,   // answer, grant: not possible (out of range, or withdrawn)
   kOverrun = 32,  // data: the origin found that its put does not fit

@@ -1,6 +1,7 @@
 #include "services/neon/protocol/origin.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -111,6 +112,7 @@ Status Origin::put_notify(Operation& op, Rank target, std::uint64_t displacement
   if (target >= peers_.size()) return Status::rank;
   Peer& peer = peers_[target];
   if (peer.lost) return Status::unreachable;
+  assert(runs.empty() || are_valid(runs, size));
   const std::uint64_t frames =
       runs.empty() ? std::max<std::uint64_t>(1, (size + limits_.frame - 1) / limits_.frame)
                    : count_portions(runs, limits_.frame);

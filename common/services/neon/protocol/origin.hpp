@@ -77,7 +77,8 @@ class Origin {
   // needs no frame. False: put 0 bytes, final.
   bool merge_notification(Rank target, std::uint32_t tag);
   // Writes `size` bytes at `data` to the places `runs`, or to one place if there are none. Their notification is
-  // counted once, when all are in place. The caller keeps the runs until the operation is done.
+  // counted once, when all are in place. No run is empty, and together they have `size` bytes. The caller keeps them
+  // until the operation is done.
   Status put_notify(Operation& op, Rank target, std::uint64_t displacement, const void* data,
                     std::uint64_t size, std::span<const Run> runs, std::uint32_t index,
                     bool strong);

@@ -24,6 +24,14 @@ std::optional<std::int32_t> distance(std::uint64_t from, std::uint64_t to) noexc
 
 }  // namespace
 
+bool are_valid(std::span<const Run> runs, std::uint64_t size) noexcept {
+  std::uint64_t sum = 0;
+  for (const Run& each : runs) {
+    if (each.size == 0 || __builtin_add_overflow(sum, each.size, &sum)) return false;
+  }
+  return sum == size;
+}
+
 Portion next_portion(std::span<const Run> runs, RunPosition at, std::uint32_t room) noexcept {
   Portion portion;
   portion.end = at;

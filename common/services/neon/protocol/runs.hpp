@@ -59,6 +59,8 @@ struct Portion {
   }
 };
 
+// Returns whether these runs can be a put of `size` bytes: none is empty, and together they have as many.
+bool are_valid(std::span<const Run> runs, std::uint64_t size) noexcept;
 // Returns the part of the put from `at` on that fits into a payload of `room` bytes. `at` is not behind the last run.
 Portion next_portion(std::span<const Run> runs, RunPosition at, std::uint32_t room) noexcept;
 // Returns the number of frames of the put.

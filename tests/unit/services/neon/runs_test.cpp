@@ -127,6 +127,15 @@ TEST_CASE("the frames of runs are counted as they are sent, also those of a larg
   }
 }
 
+TEST_CASE("runs are of a put only if none is empty and their sizes are its size", "[neon]") {
+  REQUIRE(are_valid(vector_of(3, 8, 16), 24));
+  REQUIRE_FALSE(are_valid(vector_of(3, 8, 16), 23));
+  REQUIRE_FALSE(are_valid(vector_of(3, 8, 16), 25));
+  REQUIRE_FALSE(are_valid(std::vector<Run>{{0, 8}, {16, 0}, {32, 8}}, 16));
+  REQUIRE_FALSE(
+      are_valid(std::vector<Run>{{0, 8}, {16, ~std::uint64_t{0}}}, 7));  // the sum wraps around
+}
+
 TEST_CASE("runs further apart than a frame can name go in frames of their own", "[neon]") {
   constexpr std::uint64_t kFar = std::uint64_t{std::numeric_limits<std::int32_t>::max()} + 1;
   const std::vector<Run> runs = {{0, 8}, {16, 8}, {kFar, 8}, {kFar + 16, 8}, {0, 8}};
