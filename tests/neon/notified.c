@@ -152,6 +152,55 @@ static void gets_and_types(void) {
   free_window();
 }
 
+// Blocks of `block` words, `stride` blocks apart; a negative stride goes backwards.
+struct vector {
+  int blocks, block, stride;
+};
+
+static size_t word_of(const struct vector* v, int element) {
+  const int at = element / v->block;
+  const int from = v->stride > 0 ? at : v->blocks - 1 - at;
+  return (size_t)(from * v->block * abs(v->stride) + element % v->block);
+}
+
+static void put_vector(const struct vector* here, const struct vector* there) {
+  enum { kWords = 1500, kApart = 3 };
+  static uint64_t data[kWords * kApart], wanted[kWords * kApart];
+  const int right = (me + 1) % ranks;
+  const int left = (me + ranks - 1) % ranks;
+  doing("put of a vector of stride %d to one of stride %d in blocks of %d and %d words, %s",
+        here->stride, there->stride, here->block, there->block, created ? "framed" : "mapped");
+  open_window(sizeof wanted);
+  memset(wanted, 0, sizeof wanted);
+  for (int i = 0; i < kWords; ++i) {
+    data[word_of(here, i)] = word_at(key_of(me, right, 1), (size_t)i);
+    wanted[word_of(there, i)] = word_at(key_of(left, me, 1), (size_t)i);
+  }
+  MPI_Datatype from, to;
+  MPI_Type_vector(here->blocks, here->block, here->block * here->stride, MPI_UINT64_T, &from);
+  MPI_Type_vector(there->blocks, there->block, there->block * there->stride, MPI_UINT64_T, &to);
+  MPI_Type_commit(&from);
+  MPI_Type_commit(&to);
+  require(MPIX_Put_notify(&data[word_of(here, 0)], 1, from, right,
+                          (MPI_Aint)(8 * word_of(there, 0)), 1, to, 3, win) == MPI_SUCCESS,
+          "put_notify");
+  require(MPIX_Win_wait_notify(win, 3, 1) == MPI_SUCCESS, "wait_notify");
+  require(memcmp(memory, wanted, sizeof wanted) == 0, "other words than were put");
+  MPI_Barrier(MPI_COMM_WORLD);
+  uint64_t value = 0;
+  MPIX_Win_get_notify_value(win, 3, &value);
+  require(value == 1, "one put, %d notifications", (int)value);
+  MPI_Type_free(&from);
+  MPI_Type_free(&to);
+  free_window();
+}
+
+static void vectors(void) {
+  static const struct vector kinds[] = {{1500, 1, 2}, {1500, 1, -3}, {15, 100, -2}, {3, 500, 3}};
+  enum { kKinds = sizeof kinds / sizeof kinds[0] };
+  for (int i = 0; i < kKinds * kKinds; ++i) put_vector(&kinds[i / kKinds], &kinds[i % kKinds]);
+}
+
 static void accumulates(void) {
   open_window(64);
   doing("accumulates");
@@ -231,10 +280,12 @@ int main(int argc, char** argv) {
   ring(100000, 30);
   counters();
   gets_and_types();
+  vectors();
   accumulates();
   errors();
   created = 1;
   gets_and_types();
+  vectors();
   freed_in_flight();
   return check_end();
 }
