@@ -1,7 +1,6 @@
 #include "services/neon/neon_service.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -15,6 +14,16 @@ constexpr neon::Rank kNoRank = 0xffffffffu;
 // Returns the peer's rank; kNoRank: it is no member.
 neon::Rank rank_of(std::span<const neon::Rank> ranks, PeerId peer) noexcept {
   return peer < ranks.size() ? ranks[peer] : kNoRank;
+}
+
+// As ServicePort::try_send().
+bool send_now(ServicePort& port, PeerId peer, const neon::Header& head,
+              std::span<const std::byte> list, std::span<const std::byte> data) {
+  const Slice slices[] = {
+      {&head, sizeof head}, {list.data(), list.size()}, {data.data(), data.size()}};
+  if (!list.empty()) return port.try_send(peer, ServiceId::neon, slices, 3);
+  const Slice plain[] = {slices[0], slices[2]};
+  return port.try_send(peer, ServiceId::neon, plain, data.empty() ? 1 : 2);
 }
 
 }  // namespace
@@ -100,32 +109,29 @@ void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uin
   show_members();
 }
 
-bool NeonWindow::send(neon::Rank to, const neon::Header& header, const void* payload,
-                      std::size_t size) {
+bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const std::byte> list,
+                      std::span<const std::byte> data) {
   if (closing_) return true;
   Peer& peer = peers_[to];
   neon::Header head = header;
   head.window = peer.window;
   if (to == rank_) {
-    std::vector<std::byte>& frame = own_.emplace_back(sizeof head + size);
-    std::memcpy(frame.data(), &head, sizeof head);
-    if (size > 0) std::memcpy(frame.data() + sizeof head, payload, size);
+    std::vector<std::byte>& frame = own_.emplace_back(sizeof head + list.size() + data.size());
+    neon::join_frame(frame.data(), head, list, data);
     port().wake(ServiceId::neon);
     ++sent_[to];
     return true;
   }
   if (!has_room(to)) return false;
-  const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
-  if (!port().try_send(peer.id, ServiceId::neon, slices, size > 0 ? 2 : 1)) {
+  if (!send_now(port(), peer.id, head, list, data)) {
     if (peer.waiting == nullptr) {
       peer.waiting = std::make_unique<Waiting>();
       peer.waiting->window = this;
       peer.waiting->rank = to;
     }
     Waiting& waiting = *peer.waiting;
-    waiting.bytes.resize(sizeof head + size);
-    std::memcpy(waiting.bytes.data(), &head, sizeof head);
-    if (size > 0) std::memcpy(waiting.bytes.data() + sizeof head, payload, size);
+    waiting.bytes.resize(sizeof head + list.size() + data.size());
+    neon::join_frame(waiting.bytes.data(), head, list, data);
     waiting.slices[0] = {waiting.bytes.data(), waiting.bytes.size()};
     waiting.slice_count = 1;
     waiting.tag = static_cast<std::uint8_t>(ServiceId::neon);

@@ -109,8 +109,8 @@ class NeonWindow final : private neon::Carrier {
     bool busy = false;  // `waiting` is on its way
   };
 
-  bool send(neon::Rank to, const neon::Header& header, const void* payload,
-            std::size_t size) override;
+  bool send(neon::Rank to, const neon::Header& header, std::span<const std::byte> list,
+            std::span<const std::byte> data) override;
   bool has_room(neon::Rank to) override { return closing_ || to == rank_ || !peers_[to].busy; }
   bool can_write(neon::Rank to) const override { return writes_.can(to); }
   bool write(neon::Rank to, const neon::Token& token, std::uint64_t offset,

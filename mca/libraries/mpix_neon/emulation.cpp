@@ -60,17 +60,18 @@ bool Emulation::has_room(Rank to) {
   return !has_none();
 }
 
-bool Emulation::send(Rank to, const Header& header, const void* payload, std::size_t size) {
+bool Emulation::send(Rank to, const Header& header, std::span<const std::byte> list,
+                     std::span<const std::byte> data) {
   if (closing_) return true;
   if (!has_room(to)) return false;
   const bool synchronous = is_next_synchronous(to);
   Buffer& buffer = *idle_.back();
   if (buffer.bytes == nullptr) buffer.bytes = std::make_unique<std::byte[]>(buffer_size());
-  std::memcpy(buffer.bytes.get(), &header, sizeof header);
-  if (size > 0) std::memcpy(buffer.bytes.get() + sizeof header, payload, size);
-  if ((synchronous ? MPI_Issend : MPI_Isend)(
-          buffer.bytes.get(), static_cast<int>(sizeof header + size), MPI_BYTE,
-          static_cast<int>(to), 0, comm_, &buffer.request) != MPI_SUCCESS)
+  join_frame(buffer.bytes.get(), header, list, data);
+  const std::size_t size = sizeof header + list.size() + data.size();
+  if ((synchronous ? MPI_Issend : MPI_Isend)(buffer.bytes.get(), static_cast<int>(size), MPI_BYTE,
+                                             static_cast<int>(to), 0, comm_,
+                                             &buffer.request) != MPI_SUCCESS)
     return false;
   ++sent_[to];
   buffer.paces = synchronous ? &paced_[to] : nullptr;

@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -39,7 +40,8 @@ class Emulation final : public Endpoint, private Carrier {
     bool* paces = nullptr;  // sent synchronously; where that is noted
   };
 
-  bool send(Rank to, const Header& header, const void* payload, std::size_t size) override;
+  bool send(Rank to, const Header& header, std::span<const std::byte> list,
+            std::span<const std::byte> data) override;
   bool has_room(Rank to) override;
   std::byte* window(std::uint64_t offset, std::uint64_t within, std::uint64_t size) override {
     return memory_.at(offset, within, size);

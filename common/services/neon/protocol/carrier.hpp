@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 
 #include "services/neon/protocol/operation.hpp"
 
@@ -12,9 +14,10 @@ namespace lfc::neon {
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  // Sends one frame; the bytes may be reused on return. False: not now; Neon::pump() follows when it is worth trying
-  // again. Must not call back into Neon.
-  virtual bool send(Rank to, const Header& header, const void* payload, std::size_t size) = 0;
+  // Sends one frame, whose payload is the list of its runs, if any, and then the data; the bytes may be reused on
+  // return. False: not now; Neon::pump() follows when it is worth trying again. Must not call back into Neon.
+  virtual bool send(Rank to, const Header& header, std::span<const std::byte> list,
+                    std::span<const std::byte> data) = 0;
   // Returns whether send() has room, for a caller that must build the frame first. False: as send().
   virtual bool has_room(Rank) { return true; }
 
@@ -43,7 +46,8 @@ class Outlet {
  public:
   virtual ~Outlet() = default;
   // As Carrier::send(). On false the half will be pumped for this peer.
-  virtual bool send(Rank to, Header& header, const void* payload, std::size_t size) = 0;
+  virtual bool send(Rank to, Header& header, std::span<const std::byte> list,
+                    std::span<const std::byte> data) = 0;
   // As Carrier::has_room(). On false the half will be pumped for this peer.
   virtual bool has_room(Rank to) = 0;
   // The carrier refused a direct write: pump the half for this peer.
@@ -51,6 +55,14 @@ class Outlet {
   // A frame without data that must go; it is kept if it cannot go now.
   virtual void control(Rank to, const Header& header, const Token* token = nullptr) = 0;
 };
+
+// Copies the parts of a frame to `frame`, one after the other.
+inline void join_frame(std::byte* frame, const Header& header, std::span<const std::byte> list,
+                       std::span<const std::byte> data) noexcept {
+  std::memcpy(frame, &header, sizeof header);
+  if (!list.empty()) std::memcpy(frame + sizeof header, list.data(), list.size());
+  if (!data.empty()) std::memcpy(frame + sizeof header + list.size(), data.data(), data.size());
+}
 
 // Counters of events, for diagnosis.
 struct Statistics {

@@ -20,11 +20,12 @@ Neon::Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier)
       origin_(ranks, limits, *this, carrier, statistics_),
       target_(ranks, limits, *this, carrier, statistics_) {}
 
-bool Neon::send(Rank to, Header& header, const void* payload, std::size_t size) {
+bool Neon::send(Rank to, Header& header, std::span<const std::byte> list,
+                std::span<const std::byte> data) {
   Peer& peer = peers_[to];
   if (peer.lost) return true;  // no process needs it
   header.refund = target_.collect(to);
-  if (carrier_.send(to, header, payload, size)) {
+  if (carrier_.send(to, header, list, data)) {
     ++statistics_.frames;
     return true;
   }
@@ -47,7 +48,8 @@ void Neon::no_room(Rank to) {
 void Neon::control(Rank to, const Header& header, const Token* token) {
   Peer& peer = peers_[to];
   Control item{header, token != nullptr ? *token : Token{}};
-  if (peer.controls.empty() && send(to, item.header, item.token.bytes, item.token.size)) return;
+  if (peer.controls.empty() && send(to, item.header, {}, {item.token.bytes, item.token.size}))
+    return;
   // One waiting refund is enough: the amount is collected when it is sent.
   if (header.kind == Kind::refund && !peer.controls.empty() &&
       peer.controls.back().header.kind == Kind::refund)
@@ -59,7 +61,7 @@ bool Neon::pump(Rank to) {
   Peer& peer = peers_[to];
   while (!peer.controls.empty()) {
     Control& first = peer.controls.front();
-    if (!send(to, first.header, first.token.bytes, first.token.size)) return false;
+    if (!send(to, first.header, {}, {first.token.bytes, first.token.size})) return false;
     peer.controls.pop_front();
   }
   return target_.pump(to) && origin_.pump(to);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "services/neon/protocol/carrier.hpp"
@@ -55,7 +56,8 @@ class Neon final : private Outlet {
     bool lost = false;
   };
 
-  bool send(Rank to, Header& header, const void* payload, std::size_t size) override;
+  bool send(Rank to, Header& header, std::span<const std::byte> list,
+            std::span<const std::byte> data) override;
   bool has_room(Rank to) override;
   void no_room(Rank to) override;
   void control(Rank to, const Header& header, const Token* token) override;

@@ -238,7 +238,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
       header.flags |= kFinal;
       header.count = to.sent + 1;
     }
-    if (!outlet_.send(to.target, header, op.data + op.moved, bytes)) {
+    if (!outlet_.send(to.target, header, {}, {op.data + op.moved, bytes})) {
       if (!granted) peers_[to.target].charged -= bytes + kOverhead;
       return Step::room;
     }
@@ -281,7 +281,7 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   header.offset = op.offset;
   header.extra = op.size;
   header.id = await(op);
-  if (!outlet_.send(from.target, header, nullptr, 0)) {
+  if (!outlet_.send(from.target, header, {}, {})) {
     if (!granted) peers_[from.target].charged -= kOverhead;
     stop_awaiting(op);  // the request was not sent, so no reply will come
     return Step::room;
@@ -299,7 +299,7 @@ Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
     header.kind = Kind::get_notify;
     header.extra = op.size;
     header.id = await(op);
-    if (outlet_.send(to.target, header, nullptr, 0)) return Step::done;
+    if (outlet_.send(to.target, header, {}, {})) return Step::done;
     stop_awaiting(op);
     return Step::room;
   }
@@ -312,13 +312,11 @@ Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
       header.id = await(op);
     }
     const Portion portion = portion_of(op, limits_.frame, header);
-    const std::byte* payload = op.data + op.moved;
-    if (header.kind == Kind::put_runs) {
-      if (frame_.size() < portion.payload()) frame_.resize(portion.payload());
-      write_runs(op.runs, op.at, portion, payload, frame_.data());
-      payload = frame_.data();
-    }
-    if (!outlet_.send(to.target, header, payload, portion.payload())) return Step::room;
+    if (list_.size() < portion.list_size()) list_.resize(portion.list_size());
+    if (portion.list_size() > 0) write_list(op.runs, op.at, portion, list_.data());
+    if (!outlet_.send(to.target, header, {list_.data(), portion.list_size()},
+                      {op.data + op.moved, portion.bytes}))
+      return Step::room;
     if (op.strong) ++op.unconfirmed;
     op.moved += portion.bytes;
     op.at = portion.end;

@@ -134,7 +134,7 @@ class Origin {
   Statistics& statistics_;
   std::vector<Peer> peers_;
   NameTable<Operation, std::uint64_t> awaited_{32};
-  std::vector<std::byte> frame_;  // payload with runs that is being sent
+  std::vector<std::byte> list_;  // runs of the frame that is being sent
 };
 
 }  // namespace lfc::neon

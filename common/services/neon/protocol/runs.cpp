@@ -76,8 +76,8 @@ std::uint64_t count_portions(std::span<const Run> runs, std::uint32_t room) noex
   return count;
 }
 
-void write_runs(std::span<const Run> runs, RunPosition at, const Portion& portion,
-                const std::byte* data, std::byte* payload) noexcept {
+void write_list(std::span<const Run> runs, RunPosition at, const Portion& portion,
+                std::byte* list) noexcept {
   const std::uint64_t begin = runs[at.index].within + at.moved;
   std::uint32_t left = portion.bytes;
   for (std::uint32_t i = 0; i < portion.runs; ++i) {
@@ -85,11 +85,10 @@ void write_runs(std::span<const Run> runs, RunPosition at, const Portion& portio
     const auto size =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(run.size - at.moved, left));
     const FrameRun made{distance(begin, run.within + at.moved).value_or(0), size};
-    std::memcpy(payload + i * sizeof made, &made, sizeof made);
+    std::memcpy(list + i * sizeof made, &made, sizeof made);
     advance(runs, at, size);
     left -= size;
   }
-  std::memcpy(payload + portion.runs * sizeof(FrameRun), data, portion.bytes);
 }
 
 std::optional<RunSpan> span_of_runs(const Header& header, const std::byte* payload,

@@ -1,11 +1,12 @@
 // Runs: the places of a notified put that are not contiguous at the target, and the frames that carry them.
 //
-//   RunPosition at;                                          // origin: one frame after the other
+//   RunPosition at;                                            // the origin, for each frame:
 //   const Portion portion = next_portion(runs, at, room);
-//   write_runs(runs, at, portion, data, frame);
+//   write_list(runs, at, portion, list);                       // in front of the data, which is not copied
 //   at = portion.end;
-//   const auto span = span_of_runs(header, payload, size);   // target; nothing: malformed
-//   if (!for_each_run(header, *span, payload, size, store)) ...   // the sender has changed the frame meanwhile
+//   const std::optional<RunSpan> span = span_of_runs(header, payload, size);
+//   if (!span) return false;                                   // the target: malformed
+//   return for_each_run(header, *span, payload, size, store);  // false: the sender has changed the frame meanwhile
 //
 // A frame with runs has as many FrameRuns as Header::runs, and then their bytes one after the other. A frame of one run
 // has no FrameRun: it is a frame of a contiguous put.
@@ -53,10 +54,11 @@ struct Portion {
   std::uint32_t bytes = 0;  // of data
   RunPosition end;          // the position behind it
 
-  // Returns the size of the frame's payload.
-  std::size_t payload() const noexcept {
-    return bytes + (runs > 1 ? std::size_t{runs} * sizeof(FrameRun) : 0);
+  // Returns the size of the list of runs in the frame's payload, and that of the payload.
+  std::size_t list_size() const noexcept {
+    return runs > 1 ? std::size_t{runs} * sizeof(FrameRun) : 0;
   }
+  std::size_t payload() const noexcept { return list_size() + bytes; }
 };
 
 // Returns whether these runs can be a put of `size` bytes: none is empty, and together they have as many.
@@ -65,9 +67,9 @@ bool are_valid(std::span<const Run> runs, std::uint64_t size) noexcept;
 Portion next_portion(std::span<const Run> runs, RunPosition at, std::uint32_t room) noexcept;
 // Returns the number of frames of the put.
 std::uint64_t count_portions(std::span<const Run> runs, std::uint32_t room) noexcept;
-// Writes the payload of a portion of several runs, whose bytes are at `data`.
-void write_runs(std::span<const Run> runs, RunPosition at, const Portion& portion,
-                const std::byte* data, std::byte* payload) noexcept;
+// Writes the list of a portion of several runs, portion.list_size() bytes.
+void write_list(std::span<const Run> runs, RunPosition at, const Portion& portion,
+                std::byte* list) noexcept;
 
 // The bytes from `begin` to `end`, relative to the put's displacement.
 struct RunSpan {

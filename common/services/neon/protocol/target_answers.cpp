@@ -27,7 +27,7 @@ bool Target::send_answer(Rank to, Answer& now) {
     header.kind = Kind::answer;
     header.id = now.header.id;
     header.offset = now.moved;
-    if (!outlet_.send(to, header, now.from + now.moved, bytes)) return false;
+    if (!outlet_.send(to, header, {}, {now.from + now.moved, bytes})) return false;
     now.moved += bytes;
   } while (now.moved < now.size);
   if (now.record != nullptr) count(*now.record, now.header);

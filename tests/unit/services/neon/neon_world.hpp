@@ -37,11 +37,13 @@ class World {
           world_(world),
           rank_(rank) {}
 
-    bool send(Rank to, const Header& header, const void* payload, std::size_t size) override {
+    bool send(Rank to, const Header& header, std::span<const std::byte> list,
+              std::span<const std::byte> data) override {
       ++offered[static_cast<std::size_t>(header.kind)];
       if (world_.chance(world_.fabric.refuse) || world_.blocked) return false;
-      const auto* bytes = static_cast<const std::byte*>(payload);
-      world_.frames.push_back({rank_, to, header, std::vector<std::byte>(bytes, bytes + size)});
+      std::vector<std::byte> bytes(list.begin(), list.end());
+      bytes.insert(bytes.end(), data.begin(), data.end());
+      world_.frames.push_back({rank_, to, header, std::move(bytes)});
       ++sent[static_cast<std::size_t>(header.kind)];
       return true;
     }
