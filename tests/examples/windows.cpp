@@ -9,6 +9,7 @@
 #include "services/neon/neon_service.hpp"
 #include "services/neon/neon_writes.hpp"
 #include "services/neon/protocol/exposure.hpp"
+#include "services/neon/protocol/runs.hpp"
 #include "services/ordered/protocol/fault.hpp"
 #include "services/ordered/protocol/outgoing.hpp"
 #include "services/partitioned/partitioned.hpp"
@@ -202,6 +203,16 @@ void recording() {
 }
 
 }  // namespace lfc::channels::examples
+
+namespace lfc::neon::examples {
+
+bool runs(std::span<const Run> runs, std::uint32_t room, std::byte* list, const Header& header,
+          const std::byte* payload, std::size_t size,
+          void (*store)(std::uint64_t at, const std::byte* data, std::size_t bytes)) {
+#include "common/services/neon/protocol/runs.hpp.example"
+}
+
+}  // namespace lfc::neon::examples
 
 namespace lfc::examples {
 
