@@ -77,8 +77,8 @@ struct lfc_coll_call {
   struct lfc_coll_neighbours* neighbours;
   const struct lfc_coll_part* gives;
   const struct lfc_coll_part* takes;
-  /* This rank's own block has different sizes in the two buffers. The rank takes part with one buffer missing, and the
-   * call fails here and at the ranks that read the block. */
+  /* This rank's own block has different sizes in the two buffers, or cannot be packed. The rank takes part with one
+   * buffer missing or without contents, and the call fails here and at the ranks that read the block. */
   bool mismatch;
 };
 

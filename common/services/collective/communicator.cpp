@@ -28,8 +28,7 @@ Communicator::Communicator(std::unique_ptr<CommunicatorState> state, const CollO
   const Membership& all = state_->members();
   facts_ = {all.nodes(), state_->lanes(), all.first(all.nodes() / 2)};
   for (std::size_t kind = 0; kind < kCollectives.size(); ++kind)
-    if (kCollectives[kind]->traits.exchange != 0)
-      most_exchanged_[kind] = most_exchanged(all, options.packet, static_cast<lfc_coll_kind>(kind));
+    most_exchanged_[kind] = most_exchanged(all, options.packet, static_cast<lfc_coll_kind>(kind));
 }
 
 std::unique_ptr<lfc_coll_neighbours> Communicator::meet(const lfc_coll_topology& topology) const {

@@ -51,7 +51,7 @@ class Communicator final : private Aside::Entry {
 
   // Makes the neighbourhood of this rank in a process topology, for calls among neighbours.
   std::unique_ptr<lfc_coll_neighbours> meet(const lfc_coll_topology& topology) const;
-  // Whether blocks of so many bytes are exchanged in one packet between two nodes (exchange.hpp).
+  // Whether blocks of so many bytes go in one packet between two nodes (most_exchanged() in exchange.hpp).
   bool exchanges(lfc_coll_kind kind, std::size_t bytes) const noexcept {
     return bytes <= most_exchanged_[kind];
   }

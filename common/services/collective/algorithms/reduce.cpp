@@ -18,7 +18,9 @@ bool combine_and_send(CommunicatorState& state, CollOperation& operation) {
     const std::byte* const sum = combine_local(state, operation, index, step, place);
     if (state.has_board()) state.finish(operation, step);
     operation.moved = true;
-    if (tree != nullptr) tree->contribute(operation, step, label, {sum, label.size});
+    // Not `label`: if a local peer's label differs, the sum must not reach the root.
+    if (tree != nullptr)
+      tree->contribute(operation, step, operation.label(index, label.size), {sum, label.size});
   }
   if (tree == nullptr || !is_root) return true;
   operation.read = operation.arrived.load(std::memory_order_acquire);

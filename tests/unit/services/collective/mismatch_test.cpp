@@ -170,6 +170,31 @@ TEST_CASE("sizes that differ among nodes are an error for all", "[coll]") {
     REQUIRE(barrier(world, kRanks, rank) != LFC_COLL_OK);
 }
 
+TEST_CASE("a rank whose bytes cannot be packed makes the call among nodes fail where they are read",
+          "[coll]") {
+  constexpr std::uint32_t kRanks = 4;
+  const std::uint32_t per_node = GENERATE(1u, 2u);
+  const std::size_t bytes = GENERATE(std::size_t{32}, std::size_t{400});
+  // The root of a broadcast, or another rank of a reduction.
+  const std::uint32_t wrong = GENERATE(0u, 1u, 2u, 3u);
+  const bool is_reduce = wrong != 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    CAPTURE(per_node, bytes, wrong, seed);
+    CollWorld world({.ranks = kRanks, .per_node = per_node, .seed = seed});
+    Calls calls(world, kRanks);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      calls.call(rank, is_reduce ? LFC_COLL_REDUCE : LFC_COLL_BCAST, bytes);
+    calls.operations[wrong].differs.store(true);  // as with lfc_coll_call::mismatch
+    REQUIRE(calls.run());
+    REQUIRE(calls.guarded());
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      if (!is_reduce || rank == 0 || rank == wrong)
+        REQUIRE(calls.operations[rank].status == LFC_COLL_MISMATCH);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      REQUIRE(barrier(world, kRanks, rank) == LFC_COLL_MISMATCH);
+  }
+}
+
 TEST_CASE("blocks of different sizes in an exchange among nodes are an error for all", "[coll]") {
   const std::uint32_t per_node = GENERATE(1u, 2u);
   const Kind kind = GENERATE(LFC_COLL_ALLGATHER, LFC_COLL_ALLTOALL, LFC_COLL_REDUCE_SCATTER);
