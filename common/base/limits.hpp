@@ -165,6 +165,8 @@ inline const std::uint64_t kWindowSmall = limit("window_small", 8, 512);
 inline const std::size_t kWindowSmallBundle = 1024;
 inline const std::size_t kWindowBundle = limit("window_bundle", 72, 64 * 1024);
 inline const std::size_t kWindowBundles = limit("window_bundles", 1, 4 * 1024 * 1024);
+// Bytes of the largest bundle that a link copies by itself. It takes less than 0.1 ms.
+inline const std::size_t kWindowCopies = limit("window_copies", 72, 16 * 1024);
 // Operations towards one target that are described here; a call that makes another one waits.
 inline const std::uint32_t kWindowWaiting = limit("window_waiting", 1, 1024);
 

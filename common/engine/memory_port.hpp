@@ -6,13 +6,14 @@
 //   memory.register_memory(buffer, size, kRemoteWrite, region);           // the target publishes it
 //   memory.put(peer, source, nullptr, address, region, size, &operation); // operation.done() later
 //
-// The host calls all functions without ServicePort::Access, because completions are called back meanwhile. With one
-// thread of the host, the *_at_once() functions may also be called with it.
+// The host calls all functions without ServicePort::Access, because completions are called back meanwhile. If
+// ServicePort::access_nests(), the host may call the *_at_once() functions with it.
 // Held by tests/unit/engine/ni_remote_test.cpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "link/link.hpp"
 #include "link/region.hpp"
@@ -40,6 +41,9 @@ class MemoryPort {
                            const RegionHandle& remote, std::size_t size) noexcept = 0;
   virtual bool get_at_once(PeerId peer, void* destination, std::uint64_t address,
                            const RegionHandle& remote, std::size_t size) noexcept = 0;
+  // Puts the pieces in order, as put_at_once(). False: some of them may have been put.
+  virtual bool put_pieces_at_once(PeerId peer, std::span<const CopyPiece> pieces,
+                                  const RegionHandle& remote) noexcept = 0;
 
  protected:
   ~MemoryPort() = default;

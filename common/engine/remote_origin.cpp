@@ -18,6 +18,12 @@ Result result_from_wire(std::uint32_t value) noexcept {
   return value <= wire(Result::not_supported) ? static_cast<Result>(value) : Result::not_supported;
 }
 
+// Returns whether the peer's link may copy within a call now.
+bool copies_now(const Peer& peer) noexcept {
+  return peer.state == Peer::State::connected && peer.waiting.empty() &&
+         peer.link->traits().copies_at_once && peer.link->remote_memory(peer.id);
+}
+
 }  // namespace
 
 // --- Regions ---
@@ -129,15 +135,29 @@ bool RemoteOrigin::transfer_at_once(PeerId id, RemoteOp::Type type, void* memory
                                     std::size_t size) noexcept {
   const SendLock::Guard guard(lock_);
   const Peer& peer = peers_.at(id);
-  if (!is_inside(remote, address, size) || peer.state != Peer::State::connected ||
-      !peer.waiting.empty() || !peer.link->traits().copies_at_once || !peer.link->remote_memory(id))
-    return false;
+  if (!is_inside(remote, address, size) || !copies_now(peer)) return false;
   const LinkRegion& there = remote.links[peer.link_index];
   const Link::Start start = type == RemoteOp::Type::put
                                 ? peer.link->put(id, memory, {}, address, there, size, nullptr)
                                 : peer.link->get(id, memory, {}, address, there, size, nullptr);
   if (start != Link::Start::done) return false;
   count_native(type, size);
+  return true;
+}
+
+bool RemoteOrigin::put_pieces_at_once(PeerId id, std::span<const CopyPiece> pieces,
+                                      const RegionHandle& remote) noexcept {
+  const SendLock::Guard guard(lock_);
+  const Peer& peer = peers_.at(id);
+  std::size_t bytes = 0;
+  for (const CopyPiece& piece : pieces) {
+    if (!is_inside(remote, piece.to, piece.size)) return false;
+    bytes += piece.size;
+  }
+  if (!copies_now(peer) || fault(Fault::copy_refused) ||
+      !peer.link->put_pieces(id, pieces, remote.links[peer.link_index]))
+    return false;
+  count_native(RemoteOp::Type::put, bytes);
   return true;
 }
 

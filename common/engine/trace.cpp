@@ -62,6 +62,11 @@ class TracedLink final : public Link {
     trace_->note(Trace::What::put, peer, {}, size);
     return link_->put(peer, source, local, address, remote, size, operation);
   }
+  bool put_pieces(PeerId peer, std::span<const CopyPiece> pieces,
+                  const LinkRegion& remote) noexcept override {
+    for (const CopyPiece& piece : pieces) trace_->note(Trace::What::put, peer, {}, piece.size);
+    return link_->put_pieces(peer, pieces, remote);
+  }
   Start get(PeerId peer, void* destination, const LinkRegion& local, std::uint64_t address,
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override {
     trace_->note(Trace::What::got, peer, {}, size);

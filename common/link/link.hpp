@@ -74,6 +74,13 @@ struct LinkRegion {
   void* local = nullptr;   // the link's own registration; meaningless elsewhere
 };
 
+// Bytes that go to an address of the peer.
+struct CopyPiece {
+  const void* from;
+  std::uint64_t to;
+  std::size_t size;
+};
+
 class RingReader;
 
 // For how long a link may batch frames, to let them leave together with those that follow.
@@ -224,6 +231,14 @@ class Link {
                     std::uint64_t /*remote_address*/, const LinkRegion& /*remote*/,
                     std::size_t /*size*/, Operation*) noexcept {
     return Start::failed;
+  }
+  // Puts the pieces in order; finished on return. False: some may have been written. For links that copy at once.
+  virtual bool put_pieces(PeerId peer, std::span<const CopyPiece> pieces,
+                          const LinkRegion& remote) noexcept {
+    for (const CopyPiece& piece : pieces)
+      if (put(peer, piece.from, {}, piece.to, remote, piece.size, nullptr) != Start::done)
+        return false;
+    return true;
   }
   virtual Start get(PeerId, void* /*destination*/, const LinkRegion& /*local*/,
                     std::uint64_t /*remote_address*/, const LinkRegion& /*remote*/,

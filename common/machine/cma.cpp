@@ -39,6 +39,18 @@ bool cma_write(std::uint32_t pid, const void* source, std::uint64_t remote,
   return transfer_all(process_vm_writev, pid, local, remote, size);
 }
 
+bool cma_write_pieces(std::uint32_t pid, std::span<const iovec> here,
+                      std::span<const iovec> there) noexcept {
+  std::size_t wanted = 0;
+  for (const iovec& piece : here) wanted += piece.iov_len;
+  for (;;) {
+    const ssize_t moved = process_vm_writev(static_cast<pid_t>(pid), here.data(), here.size(),
+                                            there.data(), there.size(), 0);
+    if (moved < 0 && errno == EINTR) continue;
+    return moved >= 0 && static_cast<std::size_t>(moved) == wanted;
+  }
+}
+
 bool cma_permitted(std::uint32_t pid, std::uint64_t probe, std::uint64_t expected,
                    std::string& why_not) {
   std::uint64_t seen = 0;

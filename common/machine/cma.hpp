@@ -8,8 +8,11 @@
 // there, the process is gone, or the kernel no longer permits it.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace lfc {
@@ -21,5 +24,9 @@ bool cma_read(std::uint32_t pid, void* destination, std::uint64_t remote,
               std::size_t size) noexcept;
 bool cma_write(std::uint32_t pid, const void* source, std::uint64_t remote,
                std::size_t size) noexcept;
+// Writes here[i] to there[i], which is as large, for each i in order. At most kCmaPieces pieces.
+inline constexpr std::size_t kCmaPieces = 256;
+bool cma_write_pieces(std::uint32_t pid, std::span<const iovec> here,
+                      std::span<const iovec> there) noexcept;
 
 }  // namespace lfc

@@ -170,6 +170,21 @@ TEST_CASE("a link that copies at once needs no operation", "[conformance]") {
       REQUIRE(lan[0].link->get(peer, here.data(), {}, base, remote, 100, nullptr) ==
               Link::Start::done);
       CHECK(here == there);
+      // More pieces than one call of the kernel takes, the last over the first.
+      constexpr std::size_t kPieces = 700, kGap = 24;
+      std::string target = bytes_of(kPieces * kGap, 3), wanted = target;
+      const std::string words = bytes_of(kPieces * 8 + 8, 4);
+      const auto to = reinterpret_cast<std::uint64_t>(target.data());
+      std::vector<CopyPiece> pieces;
+      for (std::size_t i = 0; i <= kPieces; ++i) {
+        const std::size_t at = i % kPieces * kGap;
+        pieces.push_back({words.data() + 8 * i, to + at, 8});
+        wanted.replace(at, 8, words, 8 * i, 8);
+      }
+      LinkRegion whole;
+      REQUIRE(lan[lan.other()].link->register_memory(target.data(), target.size(), whole));
+      CHECK(lan[0].link->put_pieces(peer, pieces, whole));
+      CHECK(target == wanted);
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "link/shm/shm_link.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -78,6 +79,24 @@ class ShmLink final : public Link {
     const bool done = remote_memory(peer) &&
                       cma_write(outgoing(peer)->owner.memory.pid, source, remote_address, size);
     return done ? Start::done : Start::failed;
+  }
+  // One call of the kernel for up to kCmaPieces.
+  bool put_pieces(PeerId peer, std::span<const CopyPiece> pieces,
+                  const LinkRegion&) noexcept override {
+    if (!remote_memory(peer)) return false;
+    std::array<iovec, kCmaPieces> here, there;
+    while (!pieces.empty()) {
+      const std::size_t n = std::min(pieces.size(), kCmaPieces);
+      for (std::size_t i = 0; i < n; ++i) {
+        const CopyPiece& piece = pieces[i];
+        here[i] = {const_cast<void*>(piece.from), piece.size};
+        there[i] = {reinterpret_cast<void*>(static_cast<std::uintptr_t>(piece.to)), piece.size};
+      }
+      if (!cma_write_pieces(outgoing(peer)->owner.memory.pid, {here.data(), n}, {there.data(), n}))
+        return false;
+      pieces = pieces.subspan(n);
+    }
+    return true;
   }
   Start get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t remote_address,
             const LinkRegion&, std::size_t size, Operation*) noexcept override {

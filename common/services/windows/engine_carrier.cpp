@@ -1,5 +1,6 @@
 #include "services/windows/engine_carrier.hpp"
 
+#include <array>
 #include <utility>
 
 #include "services/windows/window_service.hpp"
@@ -41,7 +42,28 @@ void EngineCarrier::reply(rma::Rank to, const WindowHead& head, std::span<const 
 void EngineCarrier::wake() { windows_.wake(window_); }
 
 bool EngineCarrier::copy_at_once(const PlainCall& call) noexcept {
-  return windows_.copy_at_once(routes_[call.target], call);
+  const WindowRoute& route = routes_[call.target];
+  MemoryPort& memory = windows_.memory_;
+  const std::uint64_t there = route.base + call.offset;
+  return call.is_put()
+             ? memory.put_at_once(route.peer, call.origin, there, route.region, call.bytes)
+             : memory.get_at_once(route.peer, call.result, there, route.region, call.bytes);
+}
+
+bool EngineCarrier::copy_bundle(rma::Rank to, std::span<const std::byte> bundle) noexcept {
+  const WindowRoute& route = routes_[to];
+  constexpr std::size_t kPieces = 256;
+  std::array<CopyPiece, kPieces> pieces;
+  std::size_t count = 0;
+  const auto copy = [&] {
+    const std::size_t n = std::exchange(count, 0);
+    return windows_.memory_.put_pieces_at_once(route.peer, {pieces.data(), n}, route.region);
+  };
+  for (rma::BundleReader next(bundle); next; next.advance()) {
+    if (count == kPieces && !copy()) return false;
+    pieces[count++] = {next.operands(), route.base + next.entry().offset, next.entry().bytes};
+  }
+  return copy();
 }
 
 }  // namespace lfc

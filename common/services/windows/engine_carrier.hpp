@@ -54,6 +54,7 @@ class EngineCarrier final : public rma::Carrier {
              std::vector<std::byte> values) override;
   void wake() override;
   bool copy_at_once(const PlainCall& call) noexcept override;
+  bool copy_bundle(rma::Rank to, std::span<const std::byte> bundle) noexcept override;
 
  private:
   template <class>

@@ -55,6 +55,10 @@ WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
     WindowStatus status = WindowStatus::ok;
     const bool over = windows_.locked([&] {
       if (dead) origin.trouble().lost = true;
+      if (pass == 0) {
+        origin.note_wait();
+        origin.send_bundles(true);
+      }
       const bool is_ready = ready();
       origin.send_bundles();
       if (origin.trouble().lost) {

@@ -98,9 +98,14 @@ bool Window::issue_plain(const PlainCall& call) {
   const bool by_link = call.is_put() || call.is_get();
   if (reach.mapped || (by_link && reach.registered && !carrier_.route(call.target).link_known))
     return false;
-  if (!windows_.locked([&] { return protocol_.origin.issue_plain(call); })) return false;
-  if (by_link && reach.within_call) drive_if_quiet(1);
-  return true;
+  bool joined = false;  // no copy of the kernel
+  const bool issued = windows_.locked([&] {
+    const bool done = protocol_.origin.issue_plain(call);
+    joined = is_copying(peer(call.target));
+    return done;
+  });
+  if (issued && by_link && reach.within_call) drive_if_quiet(joined ? 0 : 1);
+  return issued;
 }
 
 // Does an operation that the short paths by loads and stores have not done.
@@ -145,7 +150,12 @@ WindowStatus Window::issue(const WindowCall& call) {
   const Reach& reach = peer(call.target).reach;
   if (call.bytes != 0 && !reach.mapped && reach.registered && call.shape().contiguous)
     learn_link(call.target);
-  const auto try_now = [&] { return protocol_.origin.issue(call); };
+  bool joined = false;  // others that the link copies later
+  const auto try_now = [&] {
+    const rma::Issued issued = protocol_.origin.issue(call);
+    joined = is_copying(peer(call.target));
+    return issued;
+  };
   rma::Issued issued = windows_.locked(try_now);
   for (; issued.full; issued = windows_.locked(try_now)) {
     const WindowStatus status = await_room(call.target);
@@ -156,7 +166,7 @@ WindowStatus Window::issue(const WindowCall& call) {
     windows_.start_native(*this, carrier_.route(call.target), call);
     return WindowStatus::ok;
   }
-  if (issued.way == Way::at_once) drive_if_quiet(1);
+  if (issued.way == Way::at_once) drive_if_quiet(joined ? 0 : 1);
   WindowStatus status = WindowStatus::ok;
   if (issued.way == Way::stores) {
     Walk walk(call);

@@ -112,6 +112,7 @@ int WindowService::serve_host() {
   locked([&] {
     ended = operations_.take_finished();
     windows_.for_each([&](Window& window) {
+      window.protocol_.origin.send_bundles(true);
       if (window.protocol_.origin.take_host_work()) waiting.push_back(&window);
     });
   });
@@ -276,15 +277,9 @@ void WindowService::learn_link(WindowRoute& route, Reach& reach) {
   const LinkTraits& traits = port_.link_traits(route.peer);
   reach.remote_memory = native;
   reach.one_sided = reach.remote_memory && traits.one_sided;
-  reach.within_call = reach.one_sided && traits.copies_at_once && !engine_.has_threads();
+  // The link's copy begins another access inside that of the call.
+  reach.within_call = reach.one_sided && traits.copies_at_once && port_.access_nests();
   route.link_known = true;
-}
-
-bool WindowService::copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept {
-  const std::uint64_t there = route.base + call.offset;
-  return call.is_put()
-             ? memory_.put_at_once(route.peer, call.origin, there, route.region, call.bytes)
-             : memory_.get_at_once(route.peer, call.result, there, route.region, call.bytes);
 }
 
 void WindowService::start_native(const Window& window, const WindowRoute& route,

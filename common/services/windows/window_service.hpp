@@ -87,7 +87,6 @@ class WindowService final : public Service {
   void reply(const Window& window, PeerId to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values);
   void wake(Window& window);
-  bool copy_at_once(const WindowRoute& route, const PlainCall& call) noexcept;
   // Called without the lock; the operation is counted already.
   void start_native(const Window& window, const WindowRoute& route, const WindowCall& call);
 

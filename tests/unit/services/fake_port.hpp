@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,9 @@ struct FakePortParts {
 
 // Peer i is the process {1, i}. A frame to a peer with a credit arrives at once; others wait.
 struct FakePort final : FakePortParts, ServicePort {
-  FakePort() : ServicePort(own_lock, own_identity, own_counters) {}
+  explicit FakePort(SendLock::Kind kind = SendLock::Kind::none)
+      : FakePortParts{.own_lock = SendLock(kind)},
+        ServicePort(own_lock, own_identity, own_counters) {}
 
   void attach(ServiceId, Service* it) noexcept override { service = it; }
   PeerId find(ProcessName name) const noexcept override { return name.rank; }
@@ -123,14 +126,29 @@ struct FakeMemory final : MemoryPort {
                    std::size_t) noexcept override {
     return ++at_once, copies;
   }
+  bool put_pieces_at_once(PeerId, std::span<const CopyPiece> pieces,
+                          const RegionHandle&) noexcept override {
+    if (!copies) return false;
+    ++pieces_calls;
+    for (const CopyPiece& piece : pieces) {
+      const auto* from = static_cast<const std::byte*>(piece.from);
+      copied.push_back({piece.to, {from, from + piece.size}});
+    }
+    return true;
+  }
   bool get_at_once(PeerId, void*, std::uint64_t, const RegionHandle&,
                    std::size_t) noexcept override {
     return ++at_once, copies;
   }
 
   bool registers = true, native = false, copies = true;
-  int registered = 0, at_once = 0;
+  int registered = 0, at_once = 0, pieces_calls = 0;
   std::vector<Started> puts, gets;
+  struct Copied {
+    std::uint64_t address;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Copied> copied;  // pieces, in order
 };
 
 struct FakeHost final : HostPort {

@@ -62,6 +62,7 @@ void Bundle::clear() noexcept {
   bytes_.clear();
   last_ = 0;
   operations_ = 0;
+  by_link_ = false;
 }
 
 std::unique_ptr<Bundle> BundlePool::take() {

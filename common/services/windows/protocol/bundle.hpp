@@ -34,6 +34,9 @@ class Bundle {
   std::size_t size() const noexcept { return bytes_.size(); }
   std::size_t capacity() const noexcept { return bytes_.capacity(); }
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  // Whether the link is to copy it, which has only puts then (origin.cpp).
+  bool by_link() const noexcept { return by_link_; }
+  void let_link_copy() noexcept { by_link_ = true; }
   // The operations added since the last clear().
   std::uint32_t operations() const noexcept { return operations_; }
   // Makes room for so many more bytes; add() needs it. Throws std::bad_alloc, and then nothing has changed.
@@ -51,6 +54,7 @@ class Bundle {
   std::vector<std::byte> bytes_;  // entries, each followed by its padded operands
   std::size_t last_ = 0;          // where the last entry begins
   std::uint32_t operations_ = 0;
+  bool by_link_ = false;
 };
 
 // The open bundles of the process. When their memory exceeds kWindowBundles, each is full at kWindowSmallBundle bytes.

@@ -40,6 +40,8 @@ class Carrier {
 
   // Copies contiguous bytes by the link itself; finished on return. False: nothing was done.
   virtual bool copy_at_once(const PlainCall&) noexcept { return false; }
+  // Copies the puts of a bundle by the link itself, in order; finished on return. False: some may have been copied.
+  virtual bool copy_bundle(Rank, std::span<const std::byte> /*bundle*/) noexcept { return false; }
 };
 
 }  // namespace lfc::rma

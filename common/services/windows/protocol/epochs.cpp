@@ -149,7 +149,7 @@ bool Epochs::try_lock_all(std::size_t& next) noexcept {
 
 void Epochs::let_unlock_ride(OriginPeer& peer) noexcept {
   peer.end_told = false;
-  const bool waits = peer.first != nullptr || peer.bundle != nullptr;
+  const bool waits = peer.first != nullptr || (peer.bundle != nullptr && !is_copying(peer));
   if (peer.lock_is_mapped() || !waits || peer.lock == Lock::assumed) return;
   peer.unlocked = false;
   peer.ending = End::unlock;

@@ -4,6 +4,18 @@
 #include <cstring>
 
 namespace lfc::rma {
+namespace {
+
+const PlainCall& plain_of(const PlainCall& call) noexcept { return call; }
+// Of a contiguous put or get.
+PlainCall plain_of(const WindowCall& call) noexcept {
+  const View& here = call.kind == WindowCall::Kind::put ? call.origin : call.result;
+  std::byte* const bytes = here.base + here.begin();
+  const auto offset = static_cast<std::uint64_t>(call.there.begin());
+  return {call.kind, call.what, call.target, bytes, bytes, offset, call.bytes};
+}
+
+}  // namespace
 
 Origin::Origin(std::uint32_t ranks, const ExposedMemory& memory, Operations& operations,
                Carrier& carrier)
@@ -33,12 +45,40 @@ WindowStatus Origin::check(const WindowCall& call) const noexcept {
 // updates `now`.
 template <class Call>
 Origin::Joined Origin::join_others(OriginPeer& peer, const Call& call, Moment& now) {
-  if (joins(peer, now) && lasting_way(peer.reach, call.shape(), now) == Way::frames) {
+  if (is_copying(peer)) {
+    if (join_copies(peer, call)) return Joined::yes;
+  } else if (joins(peer, now) && lasting_way(peer.reach, call.shape(), now) == Way::frames) {
     const Joined joined = join(peer, call);
     if (joined != Joined::no) return joined;
   }
   if (peer.bundle != nullptr && send_bundle(peer)) now = moment(peer);
   return Joined::no;
+}
+
+// Of the small puts that the link copies, the first after a wait leaves at once. The next ones join a bundle, because
+// one call of the kernel with many pieces takes little more time than with one. False: the put does not join.
+template <class Call>
+bool Origin::join_copies(OriginPeer& peer, const Call& call) {
+  const Shape shape = call.shape();
+  if (shape.kind != Shape::Kind::put || !shape.contiguous || shape.request ||
+      shape.bytes > limits::kWindowSmall)
+    return false;
+  const std::size_t held = peer.bundle == nullptr ? 0 : peer.bundle->size();
+  const std::size_t room =
+      std::min(operations_.bundles.room(carrier_.frame_bytes()), limits::kWindowCopies);
+  if (held + Bundle::room_for(shape.bytes) > room) return false;
+  if (join(peer, plain_of(call)) != Joined::yes) return false;
+  peer.bundle->let_link_copy();
+  operations_.want_host();
+  return true;
+}
+
+template <class Call>
+bool Origin::copy(OriginPeer& peer, const Call& call) {
+  if (peer.copied_in == waits_ && join_copies(peer, call)) return true;
+  if (!carrier_.copy_at_once(plain_of(call))) return false;
+  if (call.shape().kind == Shape::Kind::put) peer.copied_in = waits_;
+  return true;
 }
 
 Issued Origin::issue(const WindowCall& call) {
@@ -49,20 +89,16 @@ Issued Origin::issue(const WindowCall& call) {
   if (call.bytes == 0) return {WindowStatus::ok, Way::frames};
   Moment now = moment(peer);
   const Joined joined = join_others(peer, call, now);
-  if (joined != Joined::no) return {WindowStatus::ok, Way::frames, joined == Joined::full};
+  if (joined != Joined::no)
+    return {WindowStatus::ok, is_copying(peer) ? Way::at_once : Way::frames,
+            joined == Joined::full};
   if (trouble_.lost) return {WindowStatus::lost, Way::frames};  // found while the bundle was sent
   const Shape shape = call.shape();
   Way way = choose(peer.reach, shape, now);
   if (peer.crowded() && way != Way::stores && way != Way::at_once)
     return {WindowStatus::ok, way, true};
   if (way == Way::at_once) {
-    const bool puts = call.kind == WindowCall::Kind::put;
-    const View& here = puts ? call.origin : call.result;
-    std::byte* const bytes = here.base + here.begin();
-    const auto offset = static_cast<std::uint64_t>(call.there.begin());
-    if (carrier_.copy_at_once(
-            {call.kind, call.what, call.target, bytes, bytes, offset, call.bytes}))
-      return {WindowStatus::ok, way};
+    if (copy(peer, call)) return {WindowStatus::ok, way};
     if (peer.crowded()) return {WindowStatus::ok, way, true};
     way = Way::link;
   }
@@ -91,15 +127,16 @@ bool Origin::issue_plain(const PlainCall& call) {
   if (joined != Joined::no) return joined == Joined::yes;
   if (trouble_.lost || (call.has_result() && peer.crowded())) return false;
   switch (choose(peer.reach, call.shape(), now)) {
-    case Way::at_once: return carrier_.copy_at_once(call);
+    case Way::at_once: return copy(peer, call);
     case Way::frames: return send_plain(peer, call);
     default: return false;
   }
 }
 
-// Runs in the calls and in the control program.
+// Runs in the calls and in the control program, which must not copy by the link.
 void Origin::pump(OriginPeer& peer) {
-  if (peer.pumping || !send_bundle(peer)) return;  // called for a fragment that went at once
+  if (peer.pumping || is_copying(peer) || !send_bundle(peer))
+    return;  // called for a fragment that went at once
   peer.pumping = true;
   while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
     WindowOp& op = *peer.first;
@@ -177,7 +214,7 @@ void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus sta
   // Acks may overtake each other, so the count only grows.
   peer.counted = std::max(peer.counted, ack.count);
   if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) peer.unlocked = true;
-  if (peer.counted >= peer.wanted) (void)send_bundle(peer);
+  if (peer.counted >= peer.wanted && !is_copying(peer)) (void)send_bundle(peer);
 }
 
 Verdict Origin::on_result(WindowOp& op, const WindowAck& ack, WindowStatus status) {

@@ -71,8 +71,9 @@ class Origin : public OriginPeers {
   void native_done(Rank target, WindowStatus status) noexcept;
   // Sends the waiting operations that may start.
   void pump(OriginPeer& peer);
-  // Sends the bundles that may leave. Every wait calls it.
-  void send_bundles();
+  // Sends the bundles that may leave. Every pass of a wait calls it. `copies`: only those that the link copies; a wait
+  // does this first, and every pass of the host.
+  void send_bundles(bool copies = false);
   // Sends the target's bundle, and returns whether issue() has room for another operation now.
   bool make_room(OriginPeer& peer) { return send_bundle(peer) && !peer.crowded(); }
   // Drops the operations that wait: the member is lost, or the window ends.
@@ -101,9 +102,12 @@ class Origin : public OriginPeers {
   Joined join_others(OriginPeer& peer, const Call& call, Moment& now);
   Joined join(OriginPeer& peer, const PlainCall& call);
   Joined join(OriginPeer& peer, const WindowCall& call);
+  template <class Call>
+  bool join_copies(OriginPeer& peer, const Call& call);
+  template <class Call>
+  bool copy(OriginPeer& peer, const Call& call);
   Joined open_bundle(OriginPeer& peer, std::uint64_t bytes);
   bool send_bundle(OriginPeer& peer);
-  std::unique_ptr<Bundle> close_bundle(OriginPeer& peer) noexcept;
   bool send_plain(OriginPeer& peer, const PlainCall& call);
   bool send_whole(OriginPeer& peer, const WindowCall& call);
   std::uint64_t cut(const WindowCall& call, Walk& walk);
@@ -115,7 +119,6 @@ class Origin : public OriginPeers {
 
   const ExposedMemory& memory_;
   Operations& operations_;
-  std::vector<Rank> bundled_;  // with an open bundle
   bool host_work_ = false;
   Trouble trouble_;
 };

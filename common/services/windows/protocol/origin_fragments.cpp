@@ -197,16 +197,19 @@ Origin::Joined Origin::open_bundle(OriginPeer& peer, std::uint64_t bytes) {
   return Joined::yes;
 }
 
-std::unique_ptr<Bundle> Origin::close_bundle(OriginPeer& peer) noexcept {
-  const auto found = std::find(bundled_.begin(), bundled_.end(), rank_of(peer));
-  *found = bundled_.back();
-  bundled_.pop_back();
-  return std::move(peer.bundle);
-}
-
-// Sends the bundle as one fragment. False: it may not leave now.
+// Sends the bundle as one fragment, or lets the link copy it. False: it may not leave now. The control program must not
+// call it for a bundle that the link copies.
 bool Origin::send_bundle(OriginPeer& peer) {
   if (peer.bundle == nullptr) return true;
+  // If the link has copied only some, the frame has them all again; nothing later has been written meanwhile.
+  if (is_copying(peer) && carrier_.copy_bundle(rank_of(peer), peer.bundle->bytes())) {
+    operations_.bundles.give_back(close_bundle(peer));
+    return true;
+  }
+  if (peer.bundle->size() == 0) {  // it got no memory
+    operations_.bundles.give_back(close_bundle(peer));
+    return true;
+  }
   if (peer.carrying || !permitted(peer)) return false;
   std::unique_ptr<Bundle> bundle = close_bundle(peer);
   WindowHead head = head_of(WindowKind::bundle, count_fragment(peer));
@@ -218,10 +221,13 @@ bool Origin::send_bundle(OriginPeer& peer) {
   return true;
 }
 
-void Origin::send_bundles() {
+void Origin::send_bundles(bool copies) {
   // The last one takes the place of one that leaves, and has had its turn.
-  for (std::size_t i = bundled_.size(); i-- > 0;)
-    if (i < bundled_.size()) (void)send_bundle(peers_[bundled_[i]]);
+  for (std::size_t i = bundled_.size(); i-- > 0;) {
+    if (i >= bundled_.size()) continue;
+    OriginPeer& peer = peers_[bundled_[i]];
+    if (!copies || is_copying(peer)) (void)send_bundle(peer);
+  }
 }
 
 // Counts a put or accumulate fragment, and returns its flags.

@@ -1,6 +1,7 @@
 #include "services/windows/protocol/origin_peers.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lfc::rma {
 
@@ -49,6 +50,13 @@ Moment OriginPeers::moment(OriginPeer& peer) {
   now.held = peer.lock >= OriginPeer::Lock::held;
   now.frames_under_way = peer.frames_under_way();
   return now;
+}
+
+std::unique_ptr<Bundle> OriginPeers::close_bundle(OriginPeer& peer) noexcept {
+  const auto found = std::find(bundled_.begin(), bundled_.end(), rank_of(peer));
+  *found = bundled_.back();
+  bundled_.pop_back();
+  return std::move(peer.bundle);
 }
 
 bool OriginPeers::all_locally_complete() const noexcept {

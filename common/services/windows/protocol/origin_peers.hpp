@@ -41,6 +41,7 @@ struct OriginPeer {
 
   // Small operations that wait before those in the queue; null: none. While it is not null, nothing overtakes them.
   std::unique_ptr<Bundle> bundle;
+  std::uint64_t copied_in = 0;  // value of OriginPeers::waits_ when the link last copied a put
   WindowOp* last = nullptr;
   std::uint32_t queued = 0;  // operations from `first` to `last`
   bool carrying = false;     // a fragment waits in the carrier for a credit
@@ -84,6 +85,11 @@ struct OriginPeer {
     return queued >= limits::kWindowWaiting || replies + natives >= limits::kWindowWaiting;
   }
 };
+
+// True: the open bundle is of puts that the link copies. The lock is held, and no frame is under way.
+inline bool is_copying(const OriginPeer& peer) noexcept {
+  return peer.bundle != nullptr && peer.bundle->by_link();
+}
 
 // The open epoch of this process, as an origin.
 struct AccessState {
@@ -133,6 +139,7 @@ class OriginPeers {
   // Requests the target's lock, which has been begun, unless it has been requested already.
   void ask(OriginPeer& peer) { (void)permitted(peer); }
 
+  void note_wait() noexcept { ++waits_; }
   // Conditions of waiting calls.
   bool all_locally_complete() const noexcept;
   bool all_left() const noexcept;
@@ -145,9 +152,13 @@ class OriginPeers {
   // Returns whether an operation may reach the target now. The first one that needs the lock requests it.
   bool permitted(OriginPeer& peer);
 
+  std::unique_ptr<Bundle> close_bundle(OriginPeer& peer) noexcept;
+
   Carrier& carrier_;
   std::vector<OriginPeer> peers_;
   AccessState access_;
+  std::vector<Rank> bundled_;  // with an open bundle
+  std::uint64_t waits_ = 1;    // begun
 
  private:
   template <class>

@@ -12,7 +12,8 @@
 // | frames  | the target's NI serves it                            | everything else                                  |
 // | later   | one of these, once permitted and first in the queue  | no lock, no post, no credit yet                  |
 //
-// Small puts and accumulates in frames join a bundle (bundle.hpp) if they cannot start, or others are not done yet.
+// Small puts and accumulates in frames join a bundle (bundle.hpp) if they cannot start, or others are not done yet. So
+// do small puts at_once behind another one, until the next wait.
 //
 // Small operations stay in order. MPI orders only accumulates, but programs put, fetch and get the same element without
 // a flush between them, and other implementations keep that order. So no small operation goes by the link beside frames

@@ -47,6 +47,9 @@ TEST_CASE("shm: remote memory in one copy", "[shm][process]") {
   CHECK(a.link->get(2, buffer.data(), local, 16, remote, 8, nullptr) == Link::Start::failed);
   const auto near_end = ~std::uint64_t{0} - 4096;
   CHECK(a.link->put(2, buffer.data(), local, near_end, remote, 64, nullptr) == Link::Start::failed);
+  const CopyPiece good{buffer.data(), remote.base, 8}, bad{buffer.data(), near_end, 8};
+  for (const auto& pieces : {std::vector{good, bad}, std::vector{bad, good}})
+    CHECK_FALSE(a.link->put_pieces(2, pieces, remote));
   board->step = 2;
   CHECK(child.finished() == wanted);
 }

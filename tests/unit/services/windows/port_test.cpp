@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,9 +25,8 @@ constexpr std::uint64_t kAddress = 1 << 20;  // the address of its memory
 
 // Rank 0 of two; rank 1 is peer 1. No memory is mapped.
 struct Member {
-  explicit Member(bool threads = false) {
+  explicit Member(SendLock::Kind lock = SendLock::Kind::none) : port(lock) {
     told.clear();
-    host.threads = threads;
     Window::Shape shape;
     shape.base = memory.data();
     shape.size = memory.size() * 8;
@@ -162,15 +162,17 @@ TEST_CASE("a large put goes by the link where that writes to memory, and else in
   }
 }
 
-TEST_CASE("a small put by a link that copies within the call needs one thread, and a lock",
+TEST_CASE("a small put by a link that copies within the call needs a lock that nests, and an epoch",
           "[windows]") {
-  Member at(GENERATE(false, true));
+  const auto lock = GENERATE(SendLock::Kind::none, SendLock::Kind::biased, SendLock::Kind::shared);
+  Member at(lock);
+  const bool shared = lock == SendLock::Kind::shared;  // the link's copy would wait for itself
   at.links.native = true;
   at.port.traits.one_sided = at.port.traits.copies_at_once = true;
   REQUIRE(at.locks().put(8) == WindowStatus::ok);
   CHECK(at.port.sent.empty());
-  CHECK(at.links.at_once == (at.host.threads ? 0 : 1));
-  REQUIRE(at.links.puts.size() == (at.host.threads ? 1 : 0));
+  CHECK(at.links.at_once == (shared ? 0 : 1));
+  REQUIRE(at.links.puts.size() == (shared ? 1 : 0));
   for (const FakeMemory::Started& put : at.links.puts) put.end(Result::ok);
   CHECK(at.window->flush(1) == WindowStatus::ok);
 }
@@ -184,6 +186,135 @@ TEST_CASE("what cannot be copied within the call after all goes by the link", "[
   REQUIRE(at.links.puts.size() == 1);
   at.links.puts.front().end(Result::ok);
   CHECK(at.window->flush(1) == WindowStatus::ok);
+}
+
+// Small puts to a link that copies within the call.
+struct CopyingMember : Member {
+  CopyingMember() {
+    links.native = true;
+    port.traits.one_sided = port.traits.copies_at_once = true;
+    locks();
+  }
+  void put_word(std::int64_t place) {
+    const std::uint64_t value = value_at(place);
+    REQUIRE(window->put_plain(1, &value, 8, place) == WindowStatus::ok);
+  }
+  static std::uint64_t value_at(std::int64_t place) {
+    return 1000 + static_cast<std::uint64_t>(place);
+  }
+};
+
+TEST_CASE("small puts behind the first one are copied together at the next wait", "[windows]") {
+  CopyingMember at;
+  constexpr std::int64_t kPuts = 1000;
+  for (std::int64_t i = 0; i < kPuts; ++i) at.put_word(2 * i);
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+  CHECK(at.links.at_once == 1);
+  // So many that the refused ones would fit into one frame.
+  CHECK(at.links.pieces_calls < kPuts / 16);
+  CHECK(at.port.sent.empty());
+  REQUIRE(at.links.copied.size() == kPuts - 1);
+  for (std::size_t i = 0; i < at.links.copied.size(); ++i) {
+    const auto place = static_cast<std::int64_t>(2 * (i + 1));
+    REQUIRE(at.links.copied[i].address == kAddress + 8 * static_cast<std::uint64_t>(place));
+    REQUIRE(load_pod<std::uint64_t>(at.links.copied[i].bytes.data()) == at.value_at(place));
+  }
+  const int before = at.links.pieces_calls;
+  for (int i = 0; i < 100; ++i) {
+    at.put_word(i);
+    REQUIRE(at.window->flush(1) == WindowStatus::ok);
+  }
+  CHECK(at.links.at_once == 101);
+  CHECK(at.links.pieces_calls == before);
+  for (std::int64_t i = 0; i < 10; ++i) at.put_word(i);
+  CHECK(at.window->unlock(1) == WindowStatus::ok);
+  CHECK(at.links.copied.back().bytes.size() == 9 * 8);  // those that touch are one piece
+}
+
+TEST_CASE("no operation overtakes small puts that the link is to copy", "[windows]") {
+  CopyingMember at;
+  for (std::int64_t i = 0; i < 3; ++i) at.put_word(2 * i);
+  REQUIRE(at.links.copied.empty());
+  std::uint64_t value = 1, result = 0;
+  const Accumulation sum{Accumulate::sum, Element::u64};
+  const int kind = GENERATE(0, 1, 2, 3, 4);
+  CAPTURE(kind);
+  at.port.sent.clear();
+  switch (kind) {
+    case 0: REQUIRE(at.window->get_plain(1, &result, 8, 2) == WindowStatus::ok); break;
+    case 1:
+      REQUIRE(at.window->accumulate_plain(1, sum, &value, nullptr, 8, 1, 2) == WindowStatus::ok);
+      CHECK(at.port.sent.size() == 1);
+      break;
+    case 2:
+      REQUIRE(at.window->accumulate_plain(1, sum, &value, &result, 8, 1, 2) == WindowStatus::ok);
+      CHECK(at.port.sent.size() == 1);
+      break;
+    case 3:
+      REQUIRE(at.window->compare_and_swap(1, &value, &value, &result, 8, 16) == WindowStatus::ok);
+      CHECK(at.port.sent.size() == 1);
+      break;
+    default: REQUIRE(at.put(limits::kWindowSmall + 8) == WindowStatus::ok);
+  }
+  CHECK(at.links.copied.size() == 2);
+  CHECK(at.links.at_once == (kind == 0 || kind == 4 ? 2 : 1));
+  if (kind != 1) return;
+  at.put_word(9);  // behind the accumulate, which has not been counted
+  CHECK(at.links.at_once == 1);
+  CHECK(at.window->peer(1).bundle != nullptr);
+  CHECK_FALSE(is_copying(at.window->peer(1)));
+}
+
+TEST_CASE("small puts that the link refuses to copy leave in a frame, in order", "[windows]") {
+  CopyingMember at;
+  for (std::int64_t i = 0; i < 4; ++i) at.put_word(2 * i);
+  at.links.copies = false;
+  int waits = 0;
+  at.host.meanwhile = [&] {
+    if (++waits == 1) at.counts(1);
+  };
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+  REQUIRE(at.port.sent.size() == 1);
+  const std::vector<std::byte> frame = at.port.frame;
+  const std::span<const std::byte> payload(frame);
+  CHECK(head_in(frame).kind == static_cast<std::uint8_t>(WindowKind::bundle));
+  std::size_t entries = 0;
+  for (rma::BundleReader next(payload.subspan(sizeof(WindowHead))); next; next.advance())
+    CHECK(next.entry().offset == 16 * ++entries);
+  CHECK(entries == 3);
+  at.links.copies = true;
+  at.put_word(0);
+  CHECK(at.links.at_once == 2);
+}
+
+TEST_CASE("the control program leaves small puts to the host that are to be copied", "[windows]") {
+  CopyingMember at;
+  for (std::int64_t i = 0; i < 3; ++i) at.put_word(2 * i);
+  at.counts(0);  // overtaken by another one
+  CHECK(at.links.pieces_calls == 0);
+  CHECK(is_copying(at.window->peer(1)));
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+  CHECK(at.links.copied.size() == 2);
+}
+
+TEST_CASE("a pass of the host copies small puts that wait for it", "[windows]") {
+  CopyingMember at;
+  for (std::int64_t i = 0; i < 3; ++i) at.put_word(2 * i);
+  at.windows.serve_host();
+  CHECK(at.links.copied.size() == 2);
+  at.put_word(8);
+  CHECK(at.links.at_once == 1);
+  at.windows.serve_host();
+  CHECK(at.links.copied.size() == 3);
+}
+
+TEST_CASE("small puts that are to be copied to a lost member are dropped", "[windows]") {
+  CopyingMember at;
+  for (std::int64_t i = 0; i < 3; ++i) at.put_word(2 * i);
+  at.port.service->on_lost(1);
+  CHECK(at.window->flush(1) == WindowStatus::lost);
+  CHECK(at.links.copied.empty());
+  CHECK(at.port.sent.empty());
 }
 
 TEST_CASE("who asks for memory is answered in frames, and its buffer is free after the last",
