@@ -123,7 +123,8 @@ bool among_nodes(CommunicatorState& state, CollOperation& operation) {
           (state.has_board() && !state.others_ready(operation, step, label)))
         break;
       const std::byte* const sum = combine_local(state, operation, index, step, state.scratch());
-      state.tree()->contribute(operation, step, label, {sum, size});
+      // Not `label`: if a local peer's label differs, the sum must not reach other nodes.
+      state.tree()->contribute(operation, step, operation.label(index, size), {sum, size});
     }
     operation.moved = true;
   }

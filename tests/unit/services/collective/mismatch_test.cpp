@@ -175,20 +175,20 @@ TEST_CASE("a rank whose bytes cannot be packed makes the call among nodes fail w
   constexpr std::uint32_t kRanks = 4;
   const std::uint32_t per_node = GENERATE(1u, 2u);
   const std::size_t bytes = GENERATE(std::size_t{32}, std::size_t{400});
-  // The root of a broadcast, or another rank of a reduction.
+  const Kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_REDUCE, LFC_COLL_ALLREDUCE);
+  // The root of a broadcast, another rank of a reduction, or any rank of an allreduce.
   const std::uint32_t wrong = GENERATE(0u, 1u, 2u, 3u);
-  const bool is_reduce = wrong != 0;
+  if ((kind == LFC_COLL_BCAST && wrong != 0) || (kind == LFC_COLL_REDUCE && wrong == 0)) return;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    CAPTURE(per_node, bytes, wrong, seed);
+    CAPTURE(per_node, bytes, static_cast<int>(kind), wrong, seed);
     CollWorld world({.ranks = kRanks, .per_node = per_node, .seed = seed});
     Calls calls(world, kRanks);
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
-      calls.call(rank, is_reduce ? LFC_COLL_REDUCE : LFC_COLL_BCAST, bytes);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) calls.call(rank, kind, bytes);
     calls.operations[wrong].differs.store(true);  // as with lfc_coll_call::mismatch
     REQUIRE(calls.run());
     REQUIRE(calls.guarded());
     for (std::uint32_t rank = 0; rank < kRanks; ++rank)
-      if (!is_reduce || rank == 0 || rank == wrong)
+      if (kind != LFC_COLL_REDUCE || rank == 0 || rank == wrong)
         REQUIRE(calls.operations[rank].status == LFC_COLL_MISMATCH);
     for (std::uint32_t rank = 0; rank < kRanks; ++rank)
       REQUIRE(barrier(world, kRanks, rank) == LFC_COLL_MISMATCH);
