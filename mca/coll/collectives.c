@@ -23,13 +23,15 @@ static int call_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
   if (call.bytes == 0) return OMPI_SUCCESS;
   const bool is_root = ompi_comm_rank(comm) == root;
   lfc_coll_buffer plain;
-  /* The other ranks get the bytes of the root, even if it could not pack them, so that they need not wait. */
+  /* A root that cannot pack its elements takes part all the same, so that the others need not wait. The call then fails
+   * at all ranks. */
   const bool opened = lfc_coll_buffer_open(&plain, buffer, (size_t)count, type, is_root);
   if (plain.bytes == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
+  call.mismatch = !opened;
   call.in = call.out = plain.bytes;
   const int status = lfc_coll_run_call(module, &call);
   const bool closed = lfc_coll_buffer_close(&plain, !is_root && status == OMPI_SUCCESS);
-  return status == OMPI_SUCCESS && (!opened || !closed) ? OMPI_ERROR : status;
+  return opened && closed ? status : OMPI_ERROR;
 }
 
 static int call_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
