@@ -42,6 +42,7 @@ void Communicator::append(CollOperation& operation) {
   operation.until = next_step_ += operation.steps;
   *tail_ = &operation;
   tail_ = &operation.next;
+  prepare(operation);
 }
 
 // Appends a barrier first if the operation could bring a rank more than a window ahead; all ranks do the same.
@@ -161,7 +162,6 @@ bool Communicator::walk(bool aside, CollOperation**& ended) {
   for (CollOperation* each = queue_;
        each != nullptr && beside < limits::kCollBeside && may_go_on(*each, before);) {
     CollOperation& operation = *std::exchange(each, each->next);
-    if (aside && !operation.begun) break;
     operation.moved = false;
     operation.aside = aside;
     operation.flag.store(nullptr, std::memory_order_relaxed);  // the flag of an earlier wait
@@ -169,6 +169,7 @@ bool Communicator::walk(bool aside, CollOperation**& ended) {
     const bool over = (!aside || traits_of(operation).aside) && step(operation);
     moved = moved || operation.moved || over;
     if (!over) {
+      if (!operation.begun) break;  // operations begin in the order of their steps
       before = &operation;
       ++beside;
       continue;
@@ -218,15 +219,22 @@ bool Communicator::advance_inside() {
   return moved;
 }
 
-// False: it cannot begin yet.
+// Called by the host: maps the board and connects to the root. It may wait for the lock of Processes, so the NI's
+// thread cannot do it. Without effect while the board is not there yet.
+void Communicator::prepare(CollOperation& operation) {
+  if (state_->failure() != LFC_COLL_OK) return;
+  if (!traits_of(operation).apart && !state_->open_board()) return;
+  if (state_->tree() != nullptr) state_->know(operation.top);
+  operation.prepared = true;
+}
+
+// False: it cannot begin yet. The NI's thread begins only operations that the host has prepared.
 bool Communicator::begin(CollOperation& operation) {
   TreeNode* const tree = state_->tree();
   if (!operation.begun) {
-    if (!traits_of(operation).apart && !state_->open_board()) return false;
-    if (tree != nullptr) {
-      state_->know(operation.top);
-      tree->begin(operation);
-    }
+    if (!operation.prepared && !operation.aside) prepare(operation);
+    if (!operation.prepared) return false;
+    if (tree != nullptr) tree->begin(operation);
     operation.begun = true;
   }
   if (tree != nullptr && options_.host_forwarding) tree->serve();

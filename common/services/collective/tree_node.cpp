@@ -61,7 +61,7 @@ void TreeNode::set_board(const Board& board) noexcept {
 }
 
 void TreeNode::begin(CollOperation& operation) {
-  const ServicePort::Access access(position_.multicast.port());
+  const Inside inside(position_.multicast.port(), operation);
   position_.begun.push_back(&operation);
   position_.begun_to = operation.end();
   reductions_.begin(operation);

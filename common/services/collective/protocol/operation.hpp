@@ -24,7 +24,8 @@ struct CollOperation;
 struct CollStanding {
   // A blocking call: its caller, like those of all ranks, does nothing else in this communicator meanwhile.
   bool waited_for = false;
-  bool fence = false;  // it begins when all before it are over, and those behind it when it is
+  bool fence = false;     // it begins when all before it are over, and those behind it when it is
+  bool prepared = false;  // the host has mapped its board and connected to its root
   bool begun = false;
   bool aside = false;         // the NI's thread advances it now, with the NI's lock held
   bool moved = false;         // something has happened in this turn

@@ -33,7 +33,7 @@ class Beside {
     const Told& told = calls_.at(number);
     Part& part = parts_[number * ranks_ + rank];
     part.in.resize(told.bytes);
-    part.out.assign(told.bytes, std::byte{0});
+    part.out.assign(told.bytes * (told.kind == LFC_COLL_ALLGATHER ? ranks_ : 1), std::byte{0});
     for (std::size_t at = 0; at < told.bytes; ++at) part.in[at] = given(number, rank, at);
     CollOperation& operation = part.operation;
     operation.kind = told.kind;
@@ -55,6 +55,25 @@ class Beside {
   bool over_at(std::size_t number, std::initializer_list<std::uint32_t> ranks) {
     return std::all_of(ranks.begin(), ranks.end(), [&](auto rank) { return over(number, rank); });
   }
+  void call_everywhere() {
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) call_all(rank);
+  }
+  // From now on the hosts compute, and only the NIs' threads advance operations.
+  void leave_to_threads() {
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) world.set_away(rank, true);
+    world.set_helped(true);
+  }
+  bool all_right(std::size_t first = 0) const {
+    for (std::size_t number = first; number < calls_.size(); ++number)
+      for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+        if (!is_right(number, rank)) return false;
+    return true;
+  }
+  // Gives each host one look. True: all operations are over.
+  bool look_once() {
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) world.communicator(rank).advance();
+    return run(0);
+  }
   bool run(int ticks = 200000) {
     const auto all = [&] {
       return std::all_of(parts_.begin(), parts_.end(),
@@ -75,12 +94,20 @@ class Beside {
     const Told& told = calls_[number];
     const auto root = static_cast<std::uint32_t>(told.root);
     if (rank == root ? told.kind == LFC_COLL_BCAST : told.kind == LFC_COLL_REDUCE) return true;
+    const std::vector<std::byte>& out = parts_[number * ranks_ + rank].out;
+    if (told.kind == LFC_COLL_ALLGATHER) {
+      for (std::size_t at = 0; at < out.size(); ++at)
+        if (const auto from = static_cast<std::uint32_t>(at / told.bytes);
+            out[at] != given(number, from, at % told.bytes))
+          return false;
+      return true;
+    }
     for (std::size_t at = 0; at < told.bytes; ++at) {
       unsigned sum = 0;
       for (std::uint32_t from = 0; from < ranks_; ++from)
         if (told.kind != LFC_COLL_BCAST || from == root)
           sum += std::to_integer<unsigned>(given(number, from, at));
-      if (parts_[number * ranks_ + rank].out[at] != static_cast<std::byte>(sum)) return false;
+      if (out[at] != static_cast<std::byte>(sum)) return false;
     }
     return true;
   }
@@ -151,22 +178,65 @@ TEST_CASE("the NI's thread takes operations further while all hosts are away", "
         return true;
       };
       while (!first_is_over()) it.world.step();
-      for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) it.call_all(rank);
-      for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) it.world.set_away(rank, true);
-      it.world.set_helped(true);
-      const auto right = [&] {
-        for (std::size_t number = 1; number < calls.size(); ++number)
-          for (std::uint32_t rank = 0; rank < shape.ranks; ++rank)
-            if (!it.is_right(number, rank)) return false;
-        return true;
-      };
-      for (int ticks = 0; ticks < 20000 && !right(); ++ticks) it.world.step();
-      REQUIRE(right());
+      it.call_everywhere();
+      it.leave_to_threads();
+      for (int ticks = 0; ticks < 20000 && !it.all_right(1); ++ticks) it.world.step();
+      REQUIRE(it.all_right(1));
       REQUIRE(!it.over(3, 0));  // only the host reports the completion
       for (int ticks = 0; ticks < 1000; ++ticks) it.world.step();
-      for (std::uint32_t rank = 0; rank < shape.ranks; ++rank)
-        it.world.communicator(rank).advance();
-      REQUIRE(it.run(0));
+      REQUIRE(it.look_once());
+      it.check();
+    }
+}
+
+TEST_CASE("the NI's thread begins operations behind fences while all hosts are away", "[coll]") {
+  // The broadcast and the reduction do not fit into one window.
+  constexpr CollOptions kOptions{.packet = 512, .window = 4096};
+  const Told barrier{LFC_COLL_ALLREDUCE, 0, 0};
+  const std::vector<Told> kinds{{LFC_COLL_BCAST, 1, 1200},
+                                {LFC_COLL_REDUCE, 2, 1200},
+                                {LFC_COLL_ALLREDUCE, 0, 1200},
+                                barrier};
+  for (CollWorld::Shape shape : shapes()) {
+    shape.options = kOptions;
+    std::vector<std::size_t> order{0, 1, 2, 3};
+    do {
+      INFO(shape.ranks << " ranks, " << shape.per_node << " on a node, order " << order[0]
+                       << order[1] << order[2] << order[3]);
+      const std::vector<Told> calls{kinds[order[0]], kinds[order[1]], kinds[order[2]],
+                                    kinds[order[3]]};
+      Beside it(shape, calls);
+      it.call_everywhere();
+      std::uint64_t steps = 0;
+      for (std::size_t number = 0; number < calls.size(); ++number) steps += it.at(number, 0).steps;
+      // Each barrier that LFC inserts has two steps.
+      const std::uint64_t inserted = (it.at(3, 0).end() - steps) / 2;
+      REQUIRE(inserted == (shape.per_node == shape.ranks ? 0u : order[0] == 3 ? 1u : 2u));
+      it.leave_to_threads();
+      for (int ticks = 0; ticks < 20000 && !it.all_right(); ++ticks) it.world.step();
+      REQUIRE(it.all_right());
+      for (int ticks = 0; ticks < 1000; ++ticks) it.world.step();
+      REQUIRE(it.look_once());
+      it.check();
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST_CASE("the NI's thread begins nothing behind an operation that only the host may begin",
+          "[coll]") {
+  for (CollWorld::Shape shape : shapes())
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      shape.seed = seed;
+      INFO(shape.ranks << " ranks, " << shape.per_node << " on a node, seed " << seed);
+      Beside it(shape, {{LFC_COLL_ALLREDUCE, 0, 8},
+                        {LFC_COLL_ALLGATHER, 0, 8},
+                        {LFC_COLL_BCAST, 1, 700},
+                        {LFC_COLL_ALLREDUCE, 0, 8}});
+      it.call_everywhere();
+      it.leave_to_threads();
+      for (int ticks = 0; ticks < 3000; ++ticks) it.world.step();
+      for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) it.world.set_away(rank, false);
+      REQUIRE(it.run());
       it.check();
     }
 }
@@ -196,6 +266,7 @@ TEST_CASE("what goes on side by side among nodes waits for those who are late", 
   constexpr std::uint32_t kLate = 2;
   // More calls of each kind than a rank may be ahead.
   std::vector<Told> calls;
+  calls.reserve(180);
   for (int i = 0; i < 60; ++i) calls.push_back({LFC_COLL_ALLREDUCE, 0, 512});
   for (int i = 0; i < 60; ++i)
     calls.push_back({i % 3 == 0 ? LFC_COLL_REDUCE : LFC_COLL_BCAST, i % 2, 512});
