@@ -3,7 +3,7 @@
 // from a host that shares it, so the thread lingers only where that has paid lately. A pure state machine, like the
 // watchdog.
 //
-//   Linger linger({shortest, longest});
+//   Linger linger({shortest, longest, wake_up});
 //   linger.arrived(now);       // the thread has found something to do
 //   ... look for linger.time() after the last arrival, then sleep
 //
@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 
 namespace lfc {
@@ -21,13 +22,15 @@ namespace lfc {
 class Linger {
  public:
   using Time = std::chrono::nanoseconds;  // since any moment
-  struct Limits {
-    Time shortest;
+  struct Limits {                         // shortest <= longest
+    Time shortest;                        // where lingering has not paid lately
     Time longest;
     Time wake_up;  // how much later a sleeping thread serves
   };
 
-  explicit Linger(Limits limits) noexcept : limits_(limits) {}
+  explicit Linger(Limits limits) noexcept : limits_(limits) {
+    assert(limits.shortest <= limits.longest);
+  }
 
   void arrived(Time now) noexcept {
     const bool lingered = score_ >= 0;

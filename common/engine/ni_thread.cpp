@@ -31,11 +31,6 @@ using namespace std::chrono_literals;
 // and the first one comes after a delay.
 constexpr nanoseconds kShortestDelay = 50us;
 constexpr nanoseconds kLongestDelay = 200us;
-// More than the round trip of a small message between nodes.
-constexpr nanoseconds kLongestLinger = 20us;
-// How much later the thread serves if it must be woken on a busy processor, the requester's wake-up included. The
-// measurement at start finds less, because no rank computes then.
-constexpr nanoseconds kBusyWakeUp = 80us;
 // Interval between checks whether the machine is crowded; one check costs about as much as a look.
 constexpr nanoseconds kCrowdInterval = 20ms;
 constexpr int kMeasurements = 7;
@@ -72,10 +67,7 @@ void ask_for_short_slices() noexcept {
 
 }  // namespace
 
-NiThread::NiThread(Turn& turn)
-    : turn_(turn),
-      delay_(turn.config().delay),
-      linger_({kShortestDelay, kLongestLinger, kBusyWakeUp}) {
+NiThread::NiThread(Turn& turn) : turn_(turn), delay_(turn.config().delay), linger_(kLinger) {
   std::vector<int> fds;
   for (const auto& link : turn_.links()) link->wait_fds(fds);
   fds_.reserve(fds.size() + 1);

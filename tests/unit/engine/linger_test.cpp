@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "catch.hpp"
+#include "engine/ni_thread.hpp"
 
 namespace {
 
@@ -61,6 +62,14 @@ TEST_CASE("linger: what comes just too late for it is not looked for most of the
     group(linger, now, 1, 0us, 40us);
   }
   CHECK(lingered <= 600);
+}
+
+TEST_CASE("linger: the thread of an NI polls for less time once lingering does not pay") {
+  Linger linger(NiThread::kLinger);
+  const Time before = linger.time();
+  Time now{0};
+  for (int i = 0; i < 10; ++i) group(linger, now, 1, 0us, 300us);
+  CHECK(linger.time() < before);
 }
 
 }  // namespace
