@@ -30,6 +30,8 @@
 //    at once.
 //  - Two serves that begin with an arrival are at least a delay apart.
 //  - Masked: no serve until it is unmasked.
+//  - A host that reports its departure is served a delay later if it does not poll meanwhile, and the rests of a host
+//    that was back by then stay as long (engine/departure.hpp).
 //  - No polls and no arrivals: it sleeps without a timer, except for the first SleepWord::kSettling.
 #pragma once
 
@@ -97,6 +99,22 @@ class Watchdog {
     if (served_ && since < delay_) return {Action::rest, delay_ - since};
     return {Action::serve, {}};
   }
+  // The host has reported that it leaves MPI. It counts as away unless it polls within a delay. The rests after this
+  // one are as long as they would have been.
+  Step left(std::uint64_t polls) noexcept {
+    seen_ = polls;
+    absent_ = false;
+    return {Action::rest, delay_};
+  }
+  // A delay after its report the host has not polled.
+  Step away(std::uint64_t polls) noexcept {
+    seen_ = polls;
+    return {Action::serve, {}};
+  }
+  // The host has polled since its report: the rest begins anew.
+  Step back(std::uint64_t polls) noexcept { return host_seen(polls, rest_); }
+  // The last serve found the host outside MPI, and no poll has been seen since.
+  bool is_away() const noexcept { return absent_; }
   // `worked`: there was something to do.
   Step served(Time now, std::uint64_t polls, Outcome outcome, bool worked = false) noexcept {
     last_served_ = now;

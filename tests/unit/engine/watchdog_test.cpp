@@ -208,6 +208,31 @@ TEST_CASE("watchdog: 10^4 packets pending wake it at most once per delay") {
   CHECK(serves <= time / kLimits.delay + 1);
 }
 
+TEST_CASE("watchdog: a host that reports its departure has a delay, and no patience") {
+  Watchdog dog({70us, 1ms, 20ms});
+  (void)dog.begin(5);
+  Watchdog::Step step = dog.left(6);
+  REQUIRE(step.action == Action::rest);
+  CHECK(step.time == 70us);
+  CHECK(dog.rested(6).action == Action::serve);
+  CHECK_FALSE(dog.is_away());
+  (void)dog.served(1ms, 6, Outcome::quiet);
+  CHECK(dog.is_away());
+  CHECK(dog.away(6).action == Action::serve);
+}
+
+TEST_CASE("watchdog: a report does not shorten the rests of a host that is back after it") {
+  Watchdog dog(kLimits);
+  std::uint64_t polls = 1;
+  Watchdog::Step step = dog.begin(polls);
+  for (int i = 0; i < 10; ++i) step = dog.rested(++polls);
+  REQUIRE(step.time == kLimits.longest_rest);
+  (void)dog.left(++polls);
+  CHECK(dog.rested(++polls).time == kLimits.longest_rest);
+  CHECK(dog.back(++polls).time == kLimits.longest_rest);
+  CHECK(dog.rested(polls).action == Action::serve);
+}
+
 TEST_CASE("watchdog: with patience a host is away only after it, and is then served as ever") {
   Watchdog dog({70us, 1ms, 20ms});
   Watchdog::Step step = dog.begin(5);
