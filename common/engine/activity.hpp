@@ -98,6 +98,8 @@ class Activity {
   bool is_armed() const noexcept { return armed_; }
   void set_armed(bool armed) noexcept { armed_ = armed; }
   [[gnu::noinline]] void wake_thread() noexcept;
+  // Null: there is none.
+  NiThread* thread() const noexcept { return thread_; }
 
  private:
   template <class>

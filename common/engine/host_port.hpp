@@ -24,6 +24,10 @@ class HostPort {
   // A pass from a place where the host cannot be called back; callbacks wait until progress(). Not with has_threads().
   virtual int pass_away() noexcept = 0;
 
+  // Reports that the host leaves MPI although its node has to forward frames that may come soon
+  // (engine/departure.hpp). Called after the last poll, outside of an Attendance.
+  virtual void leaving() noexcept = 0;
+
   // Scope in which some thread of the host polls without a pause: Activity::attend().
   class Attendance {
    public:

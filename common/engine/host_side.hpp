@@ -21,6 +21,12 @@ class HostSide final : public HostPort {
   bool is_engine() const noexcept override { return NiThread::is_current(); }
   int progress() noexcept override { return turn_.progress(); }
   int pass_away() noexcept override { return turn_.pass(true); }
+  void leaving() noexcept override {
+    NiThread* const thread = turn_.activity().thread();
+    if (thread != nullptr && turn_.config().policy == Policy::floating &&
+        thread->departure().leave())
+      turn_.counters().add(Counter::leave_timers);
+  }
 
  private:
   void attend() noexcept override { turn_.activity().attend(); }

@@ -38,6 +38,8 @@ constexpr nanoseconds kMeasuringNap = 100us;  // its core may fall asleep as wel
 // The watch of batched frames ends after this many checks without a new frame.
 constexpr int kFruitlessWatches = 10;
 
+constexpr std::size_t kOwnFds = 2;  // the others are the links'
+
 // `fixed`: passes in vain before a thread sleeps between two passes; and its shortest sleep.
 constexpr int kFruitless = 200;
 constexpr nanoseconds kFirstNap = 1us;
@@ -67,13 +69,18 @@ void ask_for_short_slices() noexcept {
 
 }  // namespace
 
-NiThread::NiThread(Turn& turn) : turn_(turn), delay_(turn.config().delay), linger_(kLinger) {
+NiThread::NiThread(Turn& turn, const SendLock& lock)
+    : turn_(turn),
+      departure_(lock, turn.activity()),
+      delay_(turn.config().delay),
+      linger_(kLinger) {
   std::vector<int> fds;
   for (const auto& link : turn_.links()) link->wait_fds(fds);
-  fds_.reserve(fds.size() + 1);
+  fds_.reserve(fds.size() + kOwnFds);
   const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   fds_.push_back({wake_fd, POLLIN, 0});
+  fds_.push_back({departure_.timer(), POLLIN, 0});
   for (const int fd : fds) fds_.push_back({fd, POLLIN, 0});
 
   // The thread inherits this mask, so it receives no signal.
@@ -110,9 +117,13 @@ NiThread::Woken NiThread::wait(nanoseconds time, bool links) noexcept {
   limit.tv_sec = static_cast<time_t>(time.count() / 1'000'000'000);
   limit.tv_nsec = static_cast<long>(time.count() % 1'000'000'000);
   const int ready =
-      ::ppoll(fds_.data(), links ? fds_.size() : 1, forever ? nullptr : &limit, nullptr);
+      ::ppoll(fds_.data(), links ? fds_.size() : kOwnFds, forever ? nullptr : &limit, nullptr);
   if (ready <= 0) return Woken::by_time;
-  if (fds_.front().revents == 0) return Woken::by_link;
+  if (fds_[0].revents == 0) {
+    if (fds_[1].revents == 0) return Woken::by_link;
+    departure_.take_timer();
+    return Woken::by_leave;
+  }
   std::uint64_t count = 0;
   if (::read(fds_.front().fd, &count, sizeof count) < 0) return Woken::by_time;
   return Woken::by_wake;
@@ -179,22 +190,26 @@ std::uint64_t NiThread::presence() noexcept {
 }
 
 void NiThread::float_around() noexcept {
+  departure_.set_delay(delay_);
   Counters& counters = turn_.counters();
   Watchdog dog({delay_, turn_.config().longest_rest, turn_.config().patience});
   Watchdog::Step step = dog.begin(presence());
   nanoseconds asked{0};
+  Woken woken = Woken::by_time;
   while (!stop_.load(std::memory_order_acquire)) {
     action_.store(step.action, std::memory_order_relaxed);
     switch (step.action) {
       case Watchdog::Action::rest:
-        if (rest(fault(Fault::thread_wakes) ? 0ns : step.time) == Woken::by_time)
-          counters.add(Counter::thread_looks);
+        step = departure_.before_rest(dog, step, [this] { return presence(); });
+        woken = rest(fault(Fault::thread_wakes) ? 0ns : step.time);
+        if (woken == Woken::by_time) counters.add(Counter::thread_looks);
         if (const nanoseconds time = now(); time - asked >= kCrowdInterval) {
           asked = time;
           dog.set_longest_rest(longest_rest());
         }
-        step = fault(Fault::thread_runs) ? Watchdog::Step{Watchdog::Action::serve}
-                                         : dog.rested(presence());
+        step = fault(Fault::thread_runs)
+                   ? Watchdog::Step{Watchdog::Action::serve}
+                   : departure_.after_rest(dog, woken == Woken::by_leave, presence());
         break;
       case Watchdog::Action::sleep:
         if (wait(step.time, true) == Woken::by_link) counters.add(Counter::thread_wakeups);
@@ -203,7 +218,10 @@ void NiThread::float_around() noexcept {
       case Watchdog::Action::serve: {
         int events = 0;
         const Watchdog::Outcome outcome = turn_.take_turn(linger_, events);
-        if (events > 0) counters.add(Counter::thread_turns);
+        if (events > 0) {
+          counters.add(Counter::thread_turns);
+          if (departure_.has_served()) counters.add(Counter::leaves_served);
+        }
         step = dog.served(now(), presence(), outcome, events > 0);
         break;
       }
@@ -223,7 +241,7 @@ NiThread::Woken NiThread::rest(nanoseconds time) noexcept {
     streams_ = streams;
     look = turn_.flush_batched(fruitless_watches_ >= kFruitlessWatches);
     left = time - (now() - begun);
-    if (woken == Woken::by_wake || left <= 0ns || stop_.load(std::memory_order_acquire))
+    if (woken != Woken::by_time || left <= 0ns || stop_.load(std::memory_order_acquire))
       return woken;
   }
   return wait(left, false);

@@ -2,8 +2,8 @@
 // or always (Policy::fixed). It does the NI's work only: messages for the host wait in the
 // HostQueue, unless upcalls were requested.
 //
-//   NiThread thread(turn);   // begins; the NI's links are open
-//   thread.wake();           // there is work that no link wakes it for
+//   NiThread thread(turn, lock);   // begins; the NI's links are open
+//   thread.wake();                 // there is work that no link wakes it for
 //
 // With `floating` it sleeps in the kernel: by a timer while the host is inside MPI, and on the links' descriptors once
 // the host is away. engine/watchdog.hpp decides that; see also arm() in link/link.hpp.
@@ -18,6 +18,7 @@
 
 #include <poll.h>
 
+#include "engine/departure.hpp"
 #include "engine/linger.hpp"
 #include "engine/watchdog.hpp"
 
@@ -34,19 +35,20 @@ class NiThread {
       std::chrono::microseconds(4), std::chrono::microseconds(20), std::chrono::microseconds(80)};
 
   // Starts it. With `floating` it first measures the cost of a wake-up; no caller waits for that.
-  explicit NiThread(Turn& turn);
+  NiThread(Turn& turn, const SendLock& lock);
   ~NiThread();
   NiThread(const NiThread&) = delete;
   NiThread& operator=(const NiThread&) = delete;
 
   void wake() noexcept;
+  Departure& departure() noexcept { return departure_; }
   // Whether the caller is such a thread, which must not touch anything of the host's.
   static bool is_current() noexcept;
 
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  enum class Woken { by_time, by_wake, by_link };
+  enum class Woken { by_time, by_wake, by_leave, by_link };
 
   void run() noexcept;
   void prepare() noexcept;
@@ -57,13 +59,15 @@ class NiThread {
   std::chrono::nanoseconds longest_rest() const noexcept;
   void own() noexcept;
   void be_idle(int fruitless) noexcept;
-  // Waits for wake() or the time. Meanwhile watches the frames that links have batched, if that was requested.
+  // Waits for wake(), the host's departure or the time. Meanwhile watches the frames that links have batched, if that
+  // was requested.
   Woken rest(std::chrono::nanoseconds time) noexcept;
-  // Waits for wake(), for the time and, with `links`, for the events for which the links were armed.
+  // Waits for wake(), the host's departure, the time and, with `links`, for the events for which the links were armed.
   Woken wait(std::chrono::nanoseconds time, bool links) noexcept;
 
   Turn& turn_;
-  std::vector<pollfd> fds_;  // wake() first, then the links
+  std::vector<pollfd> fds_;  // wake(), the timer of departure_, then the links
+  Departure departure_;
   std::chrono::nanoseconds delay_;
   Linger linger_;              // how long it polls for more before it sleeps again
   std::uint64_t streams_ = 0;  // the last value seen

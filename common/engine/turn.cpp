@@ -34,7 +34,7 @@ Turn::~Turn() = default;
 void Turn::start() {
   for (const auto& link : links()) all_wake_ &= link->traits().wakes;
   if (config_.policy == Policy::single) return;
-  thread_ = std::make_unique<NiThread>(*this);
+  thread_ = std::make_unique<NiThread>(*this, lock_);
   // With upcalls the thread may be away for long.
   activity_.set_thread(thread_.get(), config_.policy == Policy::floating && !config_.upcalls);
 }

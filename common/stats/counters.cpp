@@ -45,6 +45,11 @@ constexpr std::array<CounterInfo, kCounters> kInfo{{
      "times the helper thread found work to do (floating: only while the rank was outside MPI)"},
     {"thread_looks",
      "timer wake-ups of the helper thread to check whether the rank is still inside MPI"},
+    {"leave_timers",
+     "times a rank whose node forwards left a collective and set a timer for its helper thread"},
+    {"leaves_served",
+     "times the helper thread found work to do after a rank had reported that it left a "
+     "collective"},
     {"multicasts", "multicast packets that started at this process"},
     {"multicast_links",
      "different peers to which this process has sent or forwarded multicast packets"},

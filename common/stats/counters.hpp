@@ -42,6 +42,8 @@ enum class Counter : std::uint8_t {
   thread_wakeups,
   thread_turns,
   thread_looks,
+  leave_timers,
+  leaves_served,
   multicasts,
   multicast_links,
   recoveries,

@@ -12,7 +12,7 @@ FEW, MORE = 1, 3  # units of a burst, or of another benchmark whose unit is long
 OFTEN = 50  # as many times that for others
 LONG = ("leaf", "leaf_late")
 # Counters of the job as a whole, and of the helper threads.
-LEFT_OUT = ("links", "memory", "thread_wakeups", "thread_turns", "thread_looks", "frames_received", "bytes_received", "messages_received")
+LEFT_OUT = ("links", "memory", "thread_wakeups", "thread_turns", "thread_looks", "leave_timers", "leaves_served", "frames_received", "bytes_received", "messages_received")
 
 
 def total(counters):

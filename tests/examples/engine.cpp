@@ -7,6 +7,7 @@
 
 #include "engine/activity.hpp"
 #include "engine/config.hpp"
+#include "engine/departure.hpp"
 #include "engine/flow.hpp"
 #include "engine/host_call.hpp"
 #include "engine/host_port.hpp"
@@ -154,7 +155,12 @@ void turn(Turn& turn, Linger& linger, int& events) {
 #include "common/engine/turn.hpp.example"
 }
 
-void ni_thread(Turn& turn) {
+void departure(Departure& departure, Watchdog& dog, Watchdog::Step step, std::uint64_t (*polls)(),
+               bool by_timer, bool worked, int& served) {
+#include "common/engine/departure.hpp.example"
+}
+
+void ni_thread(Turn& turn, const SendLock& lock) {
 #include "common/engine/ni_thread.hpp.example"
 }
 

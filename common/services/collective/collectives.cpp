@@ -230,6 +230,7 @@ lfc_coll_status Collectives::run(lfc_coll_communicator& communicator, const lfc_
     wait_policy_.until(operation, communicator.communicator,
                        [&] { communicator.watch.look(communicator.communicator, processes_); });
   }
+  if (communicator.communicator.forwards(operation)) engine_->leaving();
   communicator.watch.moved();
   communicator.watch.explain(communicator.communicator, processes_, operation.status);
   return operation.status;

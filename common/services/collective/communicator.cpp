@@ -219,6 +219,22 @@ bool Communicator::advance_inside() {
   return moved;
 }
 
+// An allreduce ends only when all ranks have called it, so no rank waits for one that has left it. But a broadcast or a
+// reduction may follow, and most programs take member 0 as the root.
+bool Communicator::forwards(const CollOperation& operation) const noexcept {
+  if (facts_.nodes == 1) return false;
+  std::uint32_t top = operation.top;
+  switch (operation.kind) {
+    case LFC_COLL_BCAST:
+    case LFC_COLL_REDUCE: break;
+    case LFC_COLL_ALLREDUCE: top = 0; break;
+    default: return false;
+  }
+  const std::uint32_t self = state_->self();
+  if (self == top || !members().in_tree(top, self)) return false;
+  return members().children({operation.shape, operation.fan}, top, self).size() != 0;
+}
+
 // Called by the host: maps the board and connects to the root. It may wait for the lock of Processes, so the NI's
 // thread cannot do it. Without effect while the board is not there yet.
 void Communicator::prepare(CollOperation& operation) {

@@ -65,6 +65,9 @@ class Communicator final : private Aside::Entry {
   // Called by the NI's thread while the host computes, with the NI's lock held. An operation that ends here is reported
   // by the host's next advance().
   void advance_aside() override;
+  // Whether this node may have to forward while its rank is away after this operation: it is an inner node of the tree,
+  // and late parts of a reduction, or the packets of the next broadcast, pass through it.
+  bool forwards(const CollOperation& operation) const noexcept;
   bool idle() const noexcept { return queue_ == nullptr; }
 
   // Ends all operations with LFC_COLL_LOST, because a rank of this node has ended.

@@ -165,9 +165,11 @@ struct FakeHost final : HostPort {
     return meanwhile ? 1 : 0;
   }
 
+  void leaving() noexcept override { ++departures; }
+
   bool threads = false;
   bool together = false;
-  int passes_away = 0, attending = 0;
+  int passes_away = 0, attending = 0, departures = 0;
   std::function<void()> meanwhile;  // the events during a pass of the control program
 
  private:

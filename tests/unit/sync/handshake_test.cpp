@@ -1,7 +1,8 @@
-// The two handshakes of the NI thread, in all interleavings of their steps on a machine with store buffers (x86's,
-// TSO). No sleeper is forgotten (SleepWord, Gate), and two threads are never inside (SendLock). Each also runs without
-// its fences, or without its second look. These runs must fail, which shows that the search finds such errors. The
-// steps are those of sync/sleep_word.hpp, sync/gate.hpp and sync/send_lock.hpp.
+// The three handshakes of the NI thread, in all interleavings of their steps on a machine with store buffers (x86's,
+// TSO). No sleeper is forgotten (SleepWord, Gate), two threads are never inside (SendLock), and no report is lost
+// (Departure). Each also runs without its fences, or without its second look. These runs must fail, which shows that
+// the search finds such errors. The steps are those of sync/sleep_word.hpp, sync/gate.hpp, sync/send_lock.hpp and
+// engine/departure.hpp.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -351,6 +352,86 @@ Found search_lock(bool with_fence, bool in_order) {
   search.run(first);
   REQUIRE(entries > 0);
   return found;
+}
+
+// --- Departure ---
+
+constexpr int kLeft = 0, kRelies = 1, kPending = 2, kTimer = 3;  // the timer is the kernel's
+constexpr int kReports = 3;
+struct Fences {
+  bool host, rest, timer;
+} fences{};
+// Reports that it leaves, several times. Each report sets the timer unless it is pending.
+bool leaving_host(Machine& machine, Machine::Thread& self) {
+  switch (self.step) {
+    case 0:
+      if (self.round == kReports) return false;
+      machine.store(self, kLeft, ++self.round);
+      self.step = 1;
+      return true;
+    case 1:
+      if (fences.host) machine.flush(self);
+      self.step = 2;
+      return true;
+    case 2: self.step = machine.load(self, kRelies) != 0 ? 3 : 0; return true;
+    case 3: self.step = machine.load(self, kPending) != 0 ? 0 : 4; return true;
+    case 4: self.step = machine.exchange(self, kPending, 0, 1) ? 5 : 0; return true;
+    default:  // a system call
+      machine.flush(self);
+      machine.memory[kTimer] = 1;
+      self.step = 0;
+      return true;
+  }
+}
+
+// Begins a long rest, which only the timer ends. `value`: the last report that it has seen.
+bool resting_thread(Machine& machine, Machine::Thread& self) {
+  switch (self.step) {
+    case 0:
+      machine.store(self, kRelies, 1);
+      self.step = 1;
+      return true;
+    case 1:
+      if (fences.rest) machine.flush(self);
+      self.step = 4;
+      return true;
+    case 2:  // the timer has ended
+      machine.store(self, kPending, 0);
+      self.step = 3;
+      return true;
+    case 3:
+      if (fences.timer) machine.flush(self);
+      self.step = 4;
+      return true;
+    case 4:
+      self.value = static_cast<std::uint8_t>(machine.load(self, kLeft));
+      self.step = 5;
+      return true;
+    default:  // in the kernel
+      machine.flush(self);
+      if (machine.memory[kTimer] == 0) return false;
+      machine.memory[kTimer] = 0;
+      self.step = 2;
+      return true;
+  }
+}
+
+int lost_reports(Fences with) {
+  fences = with;
+  int lost = 0;
+  Search search{{leaving_host, resting_thread}};
+  search.stuck = [&](const Machine& machine) {
+    lost += machine.memory[kLeft] != machine.threads[1].value ? 1 : 0;
+  };
+  search.run({});
+  return lost;
+}
+
+TEST_CASE("handshake: no report of a host that leaves is lost, in no interleaving") {
+  CHECK(lost_reports({true, true, true}) == 0);
+  CHECK(lost_reports({false, true, true}) != 0);
+  CHECK(lost_reports({true, false, true}) != 0);
+  CHECK(lost_reports({true, true, false}) != 0);
 }
 
 TEST_CASE("handshake: no wake-up is lost, in no interleaving", "[handshake][serial]") {
