@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "engine/host_port.hpp"
+#include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
 #include "unit/engine/ni_thread/world.hpp"
 
@@ -16,18 +17,22 @@ NiOptions long_rests() {
   return options;
 }
 
-// Polls until the thread is at the beginning of a rest of half a second or more. False: it was not within 20 seconds.
+// Polls until the thread is at the beginning of a rest of half a second or more. False: it was not within a minute. A
+// thread that has served while the machine suspended this process sleeps, and is woken.
 bool begin_long_rest(Station& station) {
   const HostPort::Attendance attendance(station.ni->host());
-  const auto begun = steady_clock::now();
+  auto begun = steady_clock::now();
   auto looked = begun;
   std::uint64_t looks = station.count(Counter::thread_looks);
-  while (steady_clock::now() - begun < 20s) {
+  for (Deadline deadline(60s); !deadline.is_over();) {
     station.ni->progress();
     const auto now = steady_clock::now();
     if (looks != station.count(Counter::thread_looks)) {
       looks = station.count(Counter::thread_looks);
       looked = now;
+    } else if (now - looked > 2s) {
+      begun = looked = now;
+      station.ni->turn().activity().thread()->wake();
     }
     // Each rest is twice as long as the one before.
     if (looked - begun > 1s && now - looked > 5ms) return true;
