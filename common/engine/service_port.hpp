@@ -37,7 +37,7 @@ class ServicePort {
   // Access without a scope, for code that begins it in one function and ends it in another.
   SendLock::Entry begin_access() noexcept { return lock_.await_entry(); }
   void end_access(SendLock::Entry entry) noexcept { lock_.leave(entry); }
-  // True: whoever has it may begin it again.
+  // True: a thread that has it may begin it again.
   bool access_nests() const noexcept { return lock_.kind() != SendLock::Kind::shared; }
   // Returns SendLock::kRefused if another thread has it.
   SendLock::Entry try_access() noexcept { return lock_.try_enter(); }

@@ -7,7 +7,7 @@ namespace lfc::rma {
 namespace {
 
 const PlainCall& plain_of(const PlainCall& call) noexcept { return call; }
-// Of a contiguous put or get.
+// Describes a contiguous put or get.
 PlainCall plain_of(const WindowCall& call) noexcept {
   const View& here = call.kind == WindowCall::Kind::put ? call.origin : call.result;
   std::byte* const bytes = here.base + here.begin();
@@ -55,7 +55,7 @@ Origin::Joined Origin::join_others(OriginPeer& peer, const Call& call, Moment& n
   return Joined::no;
 }
 
-// Of the small puts that the link copies, the first after a wait leaves at once. The next ones join a bundle, because
+// The first small put after a wait that the link copies leaves at once. The next ones join a bundle, because
 // one call of the kernel with many pieces takes little more time than with one. False: the put does not join.
 template <class Call>
 bool Origin::join_copies(OriginPeer& peer, const Call& call) {
