@@ -4,23 +4,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 namespace lfc {
-namespace {
-
-int make_timer() {
-  const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (timer < 0) throw std::system_error(errno, std::generic_category(), "timerfd");
-  return timer;
-}
-
-}  // namespace
 
 Departure::Departure(const SendLock& lock, const Activity& activity)
-    : lock_(lock), activity_(activity), timer_(make_timer()) {}
+    : lock_(lock),
+      activity_(activity),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
-Departure::~Departure() { ::close(timer_); }
+Departure::~Departure() {
+  if (timer_ >= 0) ::close(timer_);
+}
 
 bool Departure::set_timer(std::uint64_t visits) noexcept {
   const unsigned skipped = skipped_.load(std::memory_order_relaxed);

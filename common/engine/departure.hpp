@@ -12,6 +12,7 @@
 //  - A host that leaves during a long rest and stays away is served a delay later, if its report has set the timer.
 //  - After a report that found the host back, fewer reports set the timer, down to one in 64. After a report that found
 //    work for the thread, each one may set it again.
+//  - At that limit, a rest that follows such a report ends by time alone.
 //  - A report that has not set the timer halves the time until the host is served: a long rest that begins while the
 //    host is away lasts for a delay. This happens to one of two rests at most, unless the timer has ended in between.
 //  - No report is lost except those that the limit passes over. leave() stores its report, fences and loads `relies_`
@@ -34,8 +35,8 @@ namespace lfc {
 
 class Departure {
  public:
-  // `lock`: its visits() show polls of the host; `activity`: whether a thread of the host still polls. Throws
-  // std::system_error if there is no descriptor for the timer.
+  // `lock`: its visits() show polls of the host; `activity`: whether a thread of the host still polls. If
+  // there is no descriptor for the timer, reports shorten only the rests that begin after them.
   Departure(const SendLock& lock, const Activity& activity);
   ~Departure();
   Departure(const Departure&) = delete;
@@ -64,7 +65,8 @@ class Departure {
   template <class Polls>
   Watchdog::Step before_rest(Watchdog& dog, Watchdog::Step step, Polls polls) noexcept {
     if (reported_ && !dog.is_away()) note_useless();
-    const bool relies = step.time > 2 * delay_ && step.time != Watchdog::kForever;
+    const bool rare = useless_ && skip_limit_.load(std::memory_order_relaxed) == kMostSkipped;
+    const bool relies = step.time > 2 * delay_ && step.time != Watchdog::kForever && !rare;
     relies_.store(relies, std::memory_order_release);
     if (relies) full_fence();
     shortened_ = relies && !shortened_ && has_left();
@@ -81,9 +83,11 @@ class Departure {
     if (by_timer && !is_due) {
       // A report that found the timer pending has not set it. The next rest may therefore be shortened.
       shortened_ = false;
+      useless_ = true;
       note_useless();
       return dog.back(polls);
     }
+    useless_ = false;
     const Watchdog::Step step = is_due ? dog.away(polls) : dog.rested(polls);
     if (step.action == Watchdog::Action::rest) return step;
     if (has_left()) reported_ = true;
@@ -118,6 +122,7 @@ class Departure {
   const int timer_;
   Watchdog::Time delay_{};
   bool shortened_ = false;  // the last rest
+  bool useless_ = false;    // a report has ended the last rest and found the host back
   bool reported_ = false;  // the thread serves because of a report, and has found nothing to do yet
   // The words of both sides, apart from the lines of the lock and of Activity.
   alignas(64) std::atomic<std::uint64_t> left_at_{~std::uint64_t{0}};  // visits at the last report

@@ -39,7 +39,10 @@ void Turn::start() {
   activity_.set_thread(thread_.get(), config_.policy == Policy::floating && !config_.upcalls);
 }
 
-void Turn::end() { thread_.reset(); }
+void Turn::end() {
+  thread_.reset();
+  activity_.set_thread(nullptr, false);
+}
 
 const std::vector<std::unique_ptr<Link>>& Turn::links() const noexcept {
   return parts_.peers.links();

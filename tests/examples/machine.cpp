@@ -68,7 +68,7 @@ void single_elements(SingleElements& mine, SingleElements& its) {
 #include "common/elements/single_elements.hpp.example"
 }
 
-void linger(Linger::Time now) {
+void linger(Linger::Time now, Linger::Time shortest, Linger::Time longest, Linger::Time wake_up) {
 #include "common/engine/linger.hpp.example"
 }
 

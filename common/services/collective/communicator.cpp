@@ -238,7 +238,7 @@ bool Communicator::forwards(const CollOperation& operation) const noexcept {
 // Called by the host: maps the board and connects to the root. It may wait for the lock of Processes, so the NI's
 // thread cannot do it. Without effect while the board is not there yet.
 void Communicator::prepare(CollOperation& operation) {
-  if (state_->failure() != LFC_COLL_OK) return;
+  if (operation.prepared || state_->failure() != LFC_COLL_OK) return;
   if (!traits_of(operation).apart && !state_->open_board()) return;
   if (state_->tree() != nullptr) state_->know(operation.top);
   operation.prepared = true;
@@ -248,7 +248,9 @@ void Communicator::prepare(CollOperation& operation) {
 bool Communicator::begin(CollOperation& operation) {
   TreeNode* const tree = state_->tree();
   if (!operation.begun) {
-    if (!operation.prepared && !operation.aside) prepare(operation);
+    // The board may just have come. Then the thread can begin those behind a fence as well.
+    if (!operation.prepared && !operation.aside)
+      for (CollOperation* each = &operation; each != nullptr; each = each->next) prepare(*each);
     if (!operation.prepared) return false;
     if (tree != nullptr) tree->begin(operation);
     operation.begun = true;

@@ -17,7 +17,7 @@ bool send(CommunicatorState& state, CollOperation& operation) {
     if (shared && !state.board().writable(step, size)) return false;
     if (tree != nullptr) {
       if (operation.unsent.load(std::memory_order_acquire) >= limits::kCollUnsent) return false;
-      tree->multicast(operation, step, label, {bytes, size});
+      tree->multicast(operation, step, label, {bytes, label.wrong ? 0 : size});
     }
     if (shared) {
       state.write(step, bytes, label);
