@@ -236,12 +236,13 @@ bool Communicator::forwards(const CollOperation& operation) const noexcept {
 }
 
 // Called by the host: maps the board and connects to the root. It may wait for the lock of Processes, so the NI's
-// thread cannot do it. Without effect while the board is not there yet.
-void Communicator::prepare(CollOperation& operation) {
-  if (operation.prepared || state_->failure() != LFC_COLL_OK) return;
-  if (!traits_of(operation).apart && !state_->open_board()) return;
+// thread cannot do it. Returns false, without effect, while the board is not there yet.
+bool Communicator::prepare(CollOperation& operation) {
+  if (operation.prepared) return true;
+  if (state_->failure() != LFC_COLL_OK) return false;
+  if (!traits_of(operation).apart && !state_->open_board()) return false;
   if (state_->tree() != nullptr) state_->know(operation.top);
-  operation.prepared = true;
+  return operation.prepared = true;
 }
 
 // False: it cannot begin yet. The NI's thread begins only operations that the host has prepared.
@@ -250,7 +251,7 @@ bool Communicator::begin(CollOperation& operation) {
   if (!operation.begun) {
     // The board may just have come. Then the thread can begin those behind a fence as well.
     if (!operation.prepared && !operation.aside)
-      for (CollOperation* each = &operation; each != nullptr; each = each->next) prepare(*each);
+      for (CollOperation* each = &operation; each != nullptr && prepare(*each);) each = each->next;
     if (!operation.prepared) return false;
     if (tree != nullptr) tree->begin(operation);
     operation.begun = true;

@@ -87,7 +87,7 @@ class Communicator final : private Aside::Entry {
   void share();
   bool walk(bool aside, CollOperation**& ended);
   bool advance_inside();
-  void prepare(CollOperation& operation);
+  bool prepare(CollOperation& operation);
   bool begin(CollOperation& operation);
   bool step(CollOperation& operation);
   void append(CollOperation& operation);

@@ -222,6 +222,27 @@ TEST_CASE("the NI's thread begins operations behind fences while all hosts are a
   }
 }
 
+TEST_CASE("the NI's thread begins what was called before the board of its node came", "[coll]") {
+  constexpr std::uint32_t kRanks = 6;
+  // Barriers among nodes do not overlap: each begins when the one before it is over.
+  Beside it({.ranks = kRanks, .per_node = 2, .seed = 5},
+            std::vector<Told>(4, {LFC_COLL_ALLREDUCE, 0, 0}));
+  it.world.set_boards_late(true);
+  it.call_everywhere();
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    const int before = it.world.board_looks(rank);
+    it.world.communicator(rank).advance();
+    REQUIRE(it.world.board_looks(rank) == before + 1);  // one look for all four calls
+  }
+  it.world.set_boards_late(false);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) it.world.communicator(rank).advance();
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) REQUIRE(!it.over(0, rank));
+  it.leave_to_threads();
+  for (int ticks = 0; ticks < 20000; ++ticks) it.world.step();
+  REQUIRE(it.look_once());
+  it.check();
+}
+
 TEST_CASE("the NI's thread begins nothing behind an operation that only the host may begin",
           "[coll]") {
   for (CollWorld::Shape shape : shapes())

@@ -71,6 +71,11 @@ class CollWorld {
   // If `away`, its host makes no progress; its NI always does.
   void set_away(std::uint32_t rank, bool away) noexcept { away_[rank] = away; }
 
+  // While `late`, no rank finds the board of its node.
+  void set_boards_late(bool late) noexcept { boards_late_ = late; }
+  // How often the rank has looked for the board of its node.
+  int board_looks(std::uint32_t rank) const noexcept { return around_[rank]->looks; }
+
   // Whether the NIs' threads advance operations.
   void set_helped(bool helped) noexcept { helped_ = helped; }
 
@@ -110,7 +115,11 @@ class CollWorld {
     Around(CollWorld& of, std::uint32_t number) : world(of), rank(number) {}
     std::byte* board(ProcessName first, std::uint64_t, std::uint32_t lanes, std::uint32_t users,
                      bool&) override {
-      if (lanes > 1) return world.boards_[first.rank / world.shape_.per_node]->bytes;
+      if (lanes > 1) {
+        ++looks;
+        return world.boards_late_ ? nullptr
+                                  : world.boards_[first.rank / world.shape_.per_node]->bytes;
+      }
       auto& made = world.own_boards_[first.rank];  // for the neighbours of the rank
       if (made == nullptr && first.rank == rank) made = std::make_unique<Memory>(1, users);
       return made == nullptr ? nullptr : made->bytes;
@@ -123,6 +132,7 @@ class CollWorld {
     bool has_ended(ProcessName) override { return false; }
     CollWorld& world;
     std::uint32_t rank;
+    int looks = 0;
   };
 
   std::uint32_t lanes(std::uint32_t node) const noexcept {
@@ -158,6 +168,7 @@ class CollWorld {
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::uint64_t ticks_ = 0;
   bool helped_ = false;
+  bool boards_late_ = false;
 };
 
 }  // namespace lfc
