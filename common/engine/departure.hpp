@@ -91,15 +91,16 @@ class Departure {
     const Watchdog::Step step = is_due ? dog.away(polls) : dog.rested(polls);
     if (step.action == Watchdog::Action::rest) return step;
     if (has_left()) reported_ = true;
+    timed_ = is_due;
     shortened_ = false;
     relies_.store(false, std::memory_order_relaxed);
     return step;
   }
-  // Notes that the thread had something to do. True: for the first time since it serves because of a report.
+  // Notes that the thread had something to do. True: for the first time since the timer of a report has ended its rest.
   bool has_served() noexcept {
     if (!std::exchange(reported_, false)) return false;
     skip_limit_.store(0, std::memory_order_relaxed);
-    return true;
+    return timed_;
   }
 
  private:
@@ -123,7 +124,9 @@ class Departure {
   Watchdog::Time delay_{};
   bool shortened_ = false;  // the last rest
   bool useless_ = false;    // a report has ended the last rest and found the host back
-  bool reported_ = false;  // the thread serves because of a report, and has found nothing to do yet
+  bool reported_ =
+      false;  // the thread serves a host that has reported, and has found nothing to do yet
+  bool timed_ = false;  // the timer ended the rest before that
   // The words of both sides, apart from the lines of the lock and of Activity.
   alignas(64) std::atomic<std::uint64_t> left_at_{~std::uint64_t{0}};  // visits at the last report
   std::atomic<std::uint64_t> armed_at_{0};  // visits at the report that has set the timer

@@ -219,8 +219,8 @@ void NiThread::float_around() noexcept {
         int events = 0;
         const Watchdog::Outcome outcome = turn_.take_turn(linger_, events);
         if (events > 0) {
-          counters.add(Counter::thread_turns);
           if (departure_.has_served()) counters.add(Counter::leaves_served);
+          counters.add(Counter::thread_turns);
         }
         step = dog.served(now(), presence(), outcome, events > 0);
         break;

@@ -48,8 +48,7 @@ constexpr std::array<CounterInfo, kCounters> kInfo{{
     {"leave_timers",
      "times a rank whose node forwards left a collective and set a timer for its helper thread"},
     {"leaves_served",
-     "times the helper thread found work to do after a rank had reported that it left a "
-     "collective"},
+     "times the helper thread found work to do after such a timer had ended its rest"},
     {"multicasts", "multicast packets that started at this process"},
     {"multicast_links",
      "different peers to which this process has sent or forwarded multicast packets"},
