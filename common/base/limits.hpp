@@ -142,8 +142,6 @@ inline const std::size_t kCollLocalChunk = limit("coll_local_chunk", 64, 32 * 10
 inline const std::size_t kCollRow = limit("coll_row", 16, 4 * 1024);
 // Up to this many bytes in all lanes, all ranks combine everything.
 inline const std::size_t kCollDirect = limit("coll_direct", 1, 16 * 1024);
-// Bytes of the blocks of all ranks in a gather or scatter among nodes.
-inline const std::size_t kMostTogether = limit("coll_together", 64, 8 * 1024);
 // Packets of one operation that may wait in the NI.
 inline const std::uint32_t kCollUnsent = limit("coll_unsent", 1, 16);
 // Operations of a communicator that run at a time.

@@ -106,8 +106,7 @@ struct lfc_coll_neighbours* lfc_coll_meet(lfc_coll_communicator* communicator,
                                           const struct lfc_coll_topology* topology);
 void lfc_coll_part_from(struct lfc_coll_neighbours* neighbours);
 /* Returns whether the group serves an allgather, alltoall or reduce-scatter with blocks of `bytes`. It does so among
- * several nodes, and a reduce-scatter also on one. For a gather or scatter among several nodes it returns whether the
- * caller should run it as a reduction or broadcast of all blocks. The result is the same at all ranks. */
+ * several nodes, and a reduce-scatter also on one. The result is the same at all ranks. */
 bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, enum lfc_coll_kind kind,
                         size_t bytes);
 /* Writes one line of counters, key=value. */

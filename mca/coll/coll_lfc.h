@@ -5,7 +5,6 @@
  * collectives.c  blocking and nonblocking broadcasts, barriers and reductions
  * gathers.c      gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
  * exchanges.c    small allgathers and alltoalls among nodes, reduce-scatters
- * rooted.c       small gathers and scatters among nodes
  * neighbours.c   collectives among the neighbours of a process topology, which topology.c finds
  * scans.c        scans
  * persistent_collectives.c  persistent broadcasts, barriers and reductions
@@ -39,10 +38,9 @@ extern lfc_coll_component mca_coll_lfc_component;
 
 /* Calls of which LFC serves only some: it passes the others to the component below. That component need not have the
  * persistent ones. */
-#define LFC_COLL_BELOW(each)                                                                      \
-  each(reduce) each(allreduce) each(ireduce) each(iallreduce) each(allgather) each(allgatherv)    \
-      each(alltoall) each(reduce_scatter_block) each(scan) each(exscan) each(iscan) each(iexscan) \
-          each(gather) each(scatter)
+#define LFC_COLL_BELOW(each)                                                                   \
+  each(reduce) each(allreduce) each(ireduce) each(iallreduce) each(allgather) each(allgatherv) \
+      each(alltoall) each(reduce_scatter_block) each(scan) each(exscan) each(iscan) each(iexscan)
 #define LFC_COLL_BELOW_PERSISTENT(each)                                                           \
   each(bcast_init) each(barrier_init) each(reduce_init) each(allreduce_init) each(allgather_init) \
       each(allgatherv_init) each(gather_init) each(scatter_init) each(alltoall_init)              \
@@ -107,9 +105,9 @@ int lfc_coll_alltoall(const void* in, int count, ompi_datatype_t* type, void* ou
                       mca_coll_base_module_t* module);
 
 /* Each file that serves calls offers them, where it can: lfc_coll_offer_gathers(module), ... */
-#define LFC_COLL_OFFERS(each)                                                               \
-  each(collectives) each(gathers) each(exchanges) each(rooted) each(scans) each(persistent) \
-      each(rows) each(neighbours)
+#define LFC_COLL_OFFERS(each)                                                             \
+  each(collectives) each(gathers) each(exchanges) each(scans) each(persistent) each(rows) \
+      each(neighbours)
 #define LFC_COLL_DECLARE_OFFER(file) void lfc_coll_offer_##file(lfc_coll_module* module);
 LFC_COLL_OFFERS(LFC_COLL_DECLARE_OFFER)
 #undef LFC_COLL_DECLARE_OFFER

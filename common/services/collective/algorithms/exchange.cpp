@@ -274,13 +274,10 @@ bool walk_exchange(CommunicatorState& state, CollOperation& operation) {
 }
 
 std::size_t most_exchanged(const Membership& members, std::size_t packet, lfc_coll_kind kind) {
-  const bool is_rooted = kind == LFC_COLL_GATHER || kind == LFC_COLL_SCATTER;
-  if (!is_rooted && collective_of(kind).traits.exchange == 0) return 0;
+  if (collective_of(kind).traits.exchange == 0) return 0;
   std::vector<std::size_t> count(members.nodes());
   for (std::uint32_t member = 0; member < members.size(); ++member) ++count[members.node(member)];
   const std::size_t lanes = *std::max_element(count.begin(), count.end());
-  if (is_rooted)
-    return std::min({limits::kMostTogether, packet, Board::kRoom / lanes}) / members.size();
   std::size_t slots = members.size();
   std::size_t sent = lanes;
   switch (kind) {

@@ -14,9 +14,8 @@ namespace lfc {
 
 // Advances the operation: two steps of the board, and one packet in each direction between the leaders of two nodes.
 bool walk_exchange(CommunicatorState& state, CollOperation& operation);
-// The largest block of a rank, in bytes, so that all blocks of a node fit into one packet and one room. In a gather or
-// scatter the blocks of all ranks fit into one packet, and as often as a node has ranks into one room. On one node it
-// matters to a reduce-scatter only. 0: the kind has no such limit. The result is the same at all ranks.
+// The largest block of a rank, in bytes, so that all blocks of a node fit into one packet and one room. On one node it
+// matters to a reduce-scatter only. 0: calls of this kind are not exchanged.
 std::size_t most_exchanged(const Membership& members, std::size_t packet, lfc_coll_kind kind);
 
 }  // namespace lfc
