@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lfc/lfc.h"
 
@@ -34,6 +35,9 @@ typedef struct lfc_coll_buffer {
   size_t count;           /* of elements, or of pieces */
   int packs;              /* the pieces with which a copy is filled; without pieces: all or none */
 } lfc_coll_buffer;
+
+/* Returns the address without `const`: Open MPI's functions that pack take both kinds of buffers in one parameter. */
+static inline void* lfc_coll_plain(const void* address) { return (void*)(uintptr_t)address; }
 
 /* A buffer of nothing: closing it does nothing. */
 void lfc_coll_buffer_none(lfc_coll_buffer* buffer);

@@ -4,8 +4,6 @@
 #include "coll_lfc.h"
 #include "forms.h"
 
-static void* plain(const void* buffer) { return (void*)(uintptr_t)buffer; }
-
 /* --- Allgather --- */
 
 static bool open_allgather(lfc_coll_opening* it, const void* in, int count, ompi_datatype_t* type,
@@ -16,7 +14,7 @@ static bool open_allgather(lfc_coll_opening* it, const void* in, int count, ompi
   it->call.bytes = (size_t)out_count * out_type->super.size;
   it->operands.gets = true;
   return (in_place || !lfc_coll_own_fits(it, count, type, it->call.bytes) ||
-          lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true)) &&
+          lfc_coll_buffer_open(&it->operands.in, lfc_coll_plain(in), (size_t)count, type, true)) &&
          lfc_coll_buffer_open(&it->operands.out, out,
                               (size_t)out_count * (size_t)ompi_comm_size(comm), out_type, in_place);
 }
@@ -45,7 +43,7 @@ static bool open_allgatherv(lfc_coll_opening* it, const void* in, int count, omp
                                    own, it->operands.blocks))
     return false;
   if (in != MPI_IN_PLACE && lfc_coll_own_fits(it, count, type, it->operands.blocks[own].bytes) &&
-      !lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true))
+      !lfc_coll_buffer_open(&it->operands.in, lfc_coll_plain(in), (size_t)count, type, true))
     return false;
   for (int rank = 0; rank < size; ++rank)
     if (it->operands.blocks[rank].bytes > it->call.bytes)
@@ -76,7 +74,7 @@ static bool open_gather(lfc_coll_opening* it, const void* in, int count, ompi_da
   it->call.bytes =
       is_root ? (size_t)out_count * out_type->super.size : (size_t)count * type->super.size;
   if (!in_place && lfc_coll_own_fits(it, count, type, it->call.bytes) &&
-      !lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true))
+      !lfc_coll_buffer_open(&it->operands.in, lfc_coll_plain(in), (size_t)count, type, true))
     return false;
   return !is_root ||
          lfc_coll_buffer_open(&it->operands.out, out,
@@ -100,7 +98,7 @@ static bool open_scatter(lfc_coll_opening* it, const void* in, int count, ompi_d
   const bool in_place = is_root && out == MPI_IN_PLACE;
   const bool gets = !in_place && lfc_coll_own_fits(it, out_count, out_type, it->call.bytes);
   it->operands.gets = gets;
-  if (is_root && !lfc_coll_buffer_open(&it->operands.in, plain(in),
+  if (is_root && !lfc_coll_buffer_open(&it->operands.in, lfc_coll_plain(in),
                                        (size_t)count * (size_t)ompi_comm_size(comm), type, true))
     return false;
   return !gets || lfc_coll_buffer_open(&it->operands.out, out, (size_t)out_count, out_type, false);

@@ -5,8 +5,6 @@
 #include "coll_lfc.h"
 #include "forms.h"
 
-static void* plain(const void* buffer) { return (void*)(uintptr_t)buffer; }
-
 static struct lfc_coll_block* blocks_for(const ompi_communicator_t* comm) {
   return malloc((size_t)ompi_comm_size((ompi_communicator_t*)(uintptr_t)comm) *
                 sizeof(struct lfc_coll_block));
@@ -25,7 +23,8 @@ static bool open_alltoall(lfc_coll_opening* it, const void* in, int count, ompi_
   if (!lfc_coll_buffer_open(&it->operands.out, out, all, out_type, false)) return false;
   if (in == MPI_IN_PLACE) return lfc_coll_buffer_copy(&it->operands.in, out, all, out_type);
   return !lfc_coll_own_fits(it, count, type, it->call.bytes) ||
-         lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count * size, type, true);
+         lfc_coll_buffer_open(&it->operands.in, lfc_coll_plain(in), (size_t)count * size, type,
+                              true);
 }
 
 LFC_COLL_FORMS(alltoall, alltoall,
@@ -55,8 +54,8 @@ static bool open_alltoallv(lfc_coll_opening* it, const void* in, const int* coun
   if (in == MPI_IN_PLACE)
     return lfc_coll_buffer_copy_pieces(&it->operands.in, out, out_counts, out_places, size,
                                        out_type, it->operands.in_blocks);
-  return lfc_coll_buffer_open_pieces(&it->operands.in, plain(in), counts, places, size, type,
-                                     LFC_COLL_ALL_PIECES, it->operands.in_blocks);
+  return lfc_coll_buffer_open_pieces(&it->operands.in, lfc_coll_plain(in), counts, places, size,
+                                     type, LFC_COLL_ALL_PIECES, it->operands.in_blocks);
 }
 
 LFC_COLL_FORMS(alltoallv, alltoallv,
@@ -75,7 +74,8 @@ static bool open_gatherv(lfc_coll_opening* it, const void* in, int count, ompi_d
   it->operands.gets = is_root;
   if (!in_place) {
     it->call.bytes = (size_t)count * type->super.size;
-    if (!lfc_coll_buffer_open(&it->operands.in, plain(in), (size_t)count, type, true)) return false;
+    if (!lfc_coll_buffer_open(&it->operands.in, lfc_coll_plain(in), (size_t)count, type, true))
+      return false;
   }
   if (!is_root) return true;
   it->operands.blocks = blocks_for(comm);
@@ -100,7 +100,7 @@ static bool open_scatterv(lfc_coll_opening* it, const void* in, const int* count
   if (is_root) {
     it->operands.in_blocks = blocks_for(comm);
     if (it->operands.in_blocks == NULL ||
-        !lfc_coll_buffer_open_pieces(&it->operands.in, plain(in), counts, places,
+        !lfc_coll_buffer_open_pieces(&it->operands.in, lfc_coll_plain(in), counts, places,
                                      ompi_comm_size(comm), type, LFC_COLL_ALL_PIECES,
                                      it->operands.in_blocks))
       return false;
