@@ -1,6 +1,6 @@
 #include "services/windows/engine_carrier.hpp"
 
-#include <array>
+#include <new>
 #include <utility>
 
 #include "services/windows/window_service.hpp"
@@ -52,18 +52,16 @@ bool EngineCarrier::copy_at_once(const PlainCall& call) noexcept {
 
 bool EngineCarrier::copy_bundle(rma::Rank to, std::span<const std::byte> bundle) noexcept {
   const WindowRoute& route = routes_[to];
-  constexpr std::size_t kPieces = 256;
-  std::array<CopyPiece, kPieces> pieces;
-  std::size_t count = 0;
-  const auto copy = [&] {
-    const std::size_t n = std::exchange(count, 0);
-    return windows_.memory_.put_pieces_at_once(route.peer, {pieces.data(), n}, route.region);
-  };
-  for (rma::BundleReader next(bundle); next; next.advance()) {
-    if (count == kPieces && !copy()) return false;
-    pieces[count++] = {next.operands(), route.base + next.entry().offset, next.entry().bytes};
+  std::vector<CopyPiece>& pieces = windows_.pieces_;
+  pieces.clear();
+  try {
+    pieces.reserve(bundle.size() / rma::Bundle::room_for(1));  // or fewer
+  } catch (const std::bad_alloc&) {
+    return false;  // it leaves in a frame
   }
-  return copy();
+  for (rma::BundleReader next(bundle); next; next.advance())
+    pieces.push_back({next.operands(), route.base + next.entry().offset, next.entry().bytes});
+  return windows_.memory_.put_pieces_at_once(route.peer, pieces, route.region);
 }
 
 }  // namespace lfc

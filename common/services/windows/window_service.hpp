@@ -107,7 +107,8 @@ class WindowService final : public Service {
   Spares<ReplyMessage> spare_replies_;
   Spares<Fragment, 16> spare_fragments_;  // of up to a frame
   Spares<Native> spare_natives_;
-  std::vector<Window*> working_;  // with acks or tickets to handle
+  std::vector<CopyPiece> pieces_;  // of a bundle that the link copies; its memory stays
+  std::vector<Window*> working_;   // with acks or tickets to handle
   std::vector<Window*> singles_;
 };
 
