@@ -32,6 +32,13 @@ struct Simulation {
   void poll_for(Time time) {
     for (const Time until = now + time; now < until; run(kPoll)) poll();
   }
+  // Polls during a rest, and leaves so long before its end.
+  void leave_before_end(Time before) {
+    while (end - now > 100us) poll_for(kPoll);
+    run(end - now - before);
+    poll();
+    leave();
+  }
   // The host is back, and an event that it has found has woken the thread.
   void come_back() {
     poll();
@@ -115,10 +122,7 @@ TEST_CASE("departure: a host that leaves just before the end of a rest is served
     INFO(before.count());
     Simulation simulation;
     simulation.poll_for(100ms);
-    while (simulation.end - simulation.now > 100us) simulation.poll_for(kPoll);
-    simulation.run(simulation.end - simulation.now - before);
-    simulation.poll();
-    simulation.leave();
+    simulation.leave_before_end(before);
     CHECK(simulation.until_served() <= 2 * kLimits.delay);
   }
 }
@@ -171,10 +175,7 @@ TEST_CASE("departure: a host that leaves again while the timer is set is served 
   Simulation simulation;
   simulation.poll_for(100ms);
   // The timer fires in the shortened rest that follows the long one.
-  while (simulation.end - simulation.now > 100us) simulation.poll_for(kPoll);
-  simulation.run(simulation.end - simulation.now - 20us);
-  simulation.poll();
-  simulation.leave();
+  simulation.leave_before_end(20us);
   REQUIRE(simulation.timers == 1);
   simulation.run(40us);
   REQUIRE(simulation.end - simulation.now == 30us);
@@ -187,10 +188,7 @@ TEST_CASE("departure: a host that leaves again while the timer is set is served 
 TEST_CASE("departure: a host that leaves while it is found inside is served as well") {
   Simulation simulation;
   simulation.poll_for(100ms);
-  while (simulation.end - simulation.now > 100us) simulation.poll_for(kPoll);
-  simulation.run(simulation.end - simulation.now - 20us);
-  simulation.poll();
-  simulation.leave();
+  simulation.leave_before_end(20us);
   REQUIRE(simulation.until_served() <= 2 * kLimits.delay);
   // The next rest is long, and the thread has not begun it.
   Watchdog::Step step = simulation.dog.served(simulation.now, simulation.lock.visits(),

@@ -1,4 +1,4 @@
-// Which ranks report that they leave a collective: inner nodes of its tree, which forward what comes later.
+// The ranks that report when they leave a collective: inner nodes of its tree, because they forward later packets.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
