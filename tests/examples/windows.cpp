@@ -54,7 +54,6 @@ bool bundle(BundlePool& pool, Bundle& bundle, std::uint64_t bytes, std::size_t f
             std::uint64_t offset, std::uint8_t kind, std::uint8_t operation, std::uint8_t element,
             const std::byte* operands, std::span<const std::byte> payload) {
 #include "common/services/windows/protocol/bundle.hpp.example"
-  return true;
 }
 
 void epochs(Epochs& epochs, std::span<const Rank> group) {

@@ -1,6 +1,7 @@
 #include "services/windows/protocol/bundle.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -92,7 +93,7 @@ std::size_t BundlePool::room(std::size_t frame) const noexcept {
 bool is_bundle(std::span<const std::byte> bytes) noexcept {
   if (bytes.empty()) return false;
   BundleReader reader(bytes);
-  while (reader && is_valid_entry(reader.entry())) reader.advance();
+  while (reader) reader.advance();
   return reader.at_end();
 }
 
@@ -100,7 +101,8 @@ void BundleReader::read() noexcept {
   good_ = rest_.size() >= sizeof entry_;
   if (!good_) return;
   std::memcpy(&entry_, rest_.data(), sizeof entry_);
-  good_ = Bundle::room_for(entry_.bytes) <= rest_.size();
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not read it again
+  good_ = Bundle::room_for(entry_.bytes) <= rest_.size() && is_valid_entry(entry_);
 }
 
 void BundleReader::advance() noexcept {

@@ -4,9 +4,12 @@
 //   pool.reserve(bundle, bytes);                                    // bytes: Bundle::room_for(8)
 //   bundle.add({offset, 8, kind, operation, element, 0}, operands);
 //   if (!is_bundle(payload)) return false;                          // the receiver
-//   for (BundleReader next(payload); next; next.advance()) apply(next.entry(), next.operands());
+//   BundleReader next(payload);
+//   for (; next; next.advance()) apply(next.entry(), next.operands());
+//   return next.at_end();                                           // false: its sender has changed it since
 //
-// The receiver checks all of a frame before it changes anything, and then applies the operations one by one.
+// The receiver checks all of a frame before it changes anything, and then applies the operations one by one. The frame
+// may lie in memory that its sender can change, so each entry is checked again when it is applied.
 // A put of whole words that continues the last one extends it; the target stores aligned words in one piece. Sizes are
 // bytes.
 // Threads: the caller serialises. Tests: tests/unit/services/windows/bundle_test.cpp.
@@ -75,7 +78,7 @@ class BundlePool {
 // Returns whether the bytes are valid operations, one after the other, with nothing behind the last.
 bool is_bundle(std::span<const std::byte> bytes) noexcept;
 
-// Walks over a bundle. Beyond a valid one's end, and from a damaged entry on, it is false.
+// Walks over a bundle, and reads each entry once. Beyond the end, and from an invalid entry on, it is false.
 class BundleReader {
  public:
   explicit BundleReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) { read(); }

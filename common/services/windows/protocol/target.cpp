@@ -62,7 +62,8 @@ Verdict Target::serve(Rank from, WindowHead head, std::span<const std::byte> res
 Verdict Target::serve_bundle(Rank from, const WindowHead& head, std::span<const std::byte> rest) {
   if (rest.size() != head.bytes || !is_bundle(rest)) return Verdict::malformed;
   WindowStatus status = WindowStatus::ok;
-  for (BundleReader next(rest); next; next.advance()) {
+  BundleReader next(rest);
+  for (; next; next.advance()) {
     const BundleEntry& entry = next.entry();
     const Run run{static_cast<std::int64_t>(entry.offset), entry.bytes, 0, 1};
     std::int64_t base = 0;
@@ -82,6 +83,7 @@ Verdict Target::serve_bundle(Rank from, const WindowHead& head, std::span<const 
                       {memory_.control().elements, memory_.hold(count)});
     }
   }
+  if (!next.at_end()) return Verdict::malformed;  // its sender has changed it since is_bundle()
   return count(from, head, status);
 }
 

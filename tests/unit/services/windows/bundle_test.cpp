@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "catch.hpp"
@@ -35,7 +36,7 @@ void add(Bundle& bundle, const BundleEntry& entry, std::uint64_t value) {
 }
 
 // Lets a member serve a payload as a bundle of member 1.
-Verdict serve(ProtocolWorld& world, std::vector<std::byte> payload) {
+Verdict serve(ProtocolWorld& world, std::span<const std::byte> payload) {
   WindowHead head = head_of(WindowKind::bundle, kWantAck);
   head.rank = 1;
   head.bytes = payload.size();
@@ -93,6 +94,33 @@ TEST_CASE("a damaged bundle is refused as a whole", "[windows]") {
   payload.resize(payload.size() - 8);
   CHECK(serve(world, payload) == Verdict::malformed);
   CHECK(serve(world, {}) == Verdict::malformed);
+}
+
+TEST_CASE("an entry of a bundle that its sender changes after the check is not applied",
+          "[windows]") {
+  BundleEntry changed = sum_at(0);
+  bool sound = false;
+  SECTION("sound") { sound = true; }
+  SECTION("no bytes") { changed.bytes = 0; }
+  SECTION("a kind that no bundle has") {
+    changed.kind = static_cast<std::uint8_t>(WindowKind::get);
+  }
+  SECTION("no such element") { changed.element = static_cast<std::uint8_t>(Element::count_); }
+  SECTION("beyond the end") { changed.bytes = 16; }
+  // The bundle lies in the memory that it changes: its put writes the head of the entry behind it.
+  ProtocolWorld world(2);
+  const std::size_t begin = 8, second = begin + Bundle::room_for(sizeof changed);
+  Bundle bundle;
+  bundle.reserve(Bundle::room_for(sizeof changed));
+  bundle.add(put_at(second / 8, sizeof changed), reinterpret_cast<const std::byte*>(&changed));
+  add(bundle, sum_at(0), 7);
+  REQUIRE(begin + bundle.size() <= 8 * ProtocolWorld::kWords);
+  std::byte* const memory = world.at(0).memory.base();
+  std::memcpy(memory + begin, bundle.bytes().data(), bundle.size());
+  const std::uint64_t before = world.word(0, 0);
+  CHECK((serve(world, {memory + begin, bundle.size()}) != Verdict::malformed) == sound);
+  REQUIRE(std::memcmp(memory + second, &changed, sizeof changed) == 0);
+  CHECK(world.word(0, 0) == before + (sound ? 7 : 0));
 }
 
 TEST_CASE("an operation out of range fails alone", "[windows]") {
