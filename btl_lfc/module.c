@@ -253,6 +253,7 @@ static int finalize(mca_btl_base_module_t* btl) {
   lfc_registrations_close();
   lfc_adapter_close(lfc_btl.adapter);
   lfc_btl.adapter = NULL;
+  lfc_exchange_forget();
   drop_lists();
   return OPAL_SUCCESS;
 }

@@ -49,3 +49,12 @@ uint32_t lfc_job_size(void) {
                                  LFC_MODEX_UINT32);
   return status == OPAL_SUCCESS ? size : 0;
 }
+
+unsigned lfc_modex_parts(const opal_process_name_t* process) {
+  unsigned parts = 0;
+  if (lfc_exchange_recall(process->jobid, process->vpid, &parts)) return parts;
+  if (lfc_modex_has(LFC_MODEX_ADDRESS, process)) parts |= LFC_EXCHANGE_ADDRESS;
+  if (lfc_modex_has(LFC_MODEX_OSC, process)) parts |= LFC_EXCHANGE_OSC;
+  lfc_exchange_remember(process->jobid, process->vpid, parts);
+  return parts;
+}

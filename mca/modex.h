@@ -7,6 +7,7 @@
 #ifndef LFC_MCA_MODEX_H
 #define LFC_MCA_MODEX_H
 
+#include "lfc/lfc.h"
 #include "ompi_version.h"
 
 #define LFC_MODEX_ADDRESS "lfc.address" /* of the engine, by btl lfc */
@@ -28,5 +29,7 @@ uint32_t lfc_job_size(void);
 
 /* Whether that process published bytes under the key. */
 bool lfc_modex_has(const char* key, const opal_process_name_t* process);
+/* Returns the parts of LFC that this process has published. Looks it up once in the life of the calling process. */
+unsigned lfc_modex_parts(const opal_process_name_t* process);
 
 #endif

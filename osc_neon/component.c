@@ -60,6 +60,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   (void)win, (void)base, (void)size, (void)disp_unit, (void)info;
   if (OMPI_COMM_IS_INTER(comm)) return OMPI_ERR_NOT_SUPPORTED;
   char why[512] = "";
+  const unsigned needed = LFC_EXCHANGE_ADDRESS | LFC_EXCHANGE_OSC;
   int possible = rma_open_windows();
   bool same_host = true;
   /* A rank without a network interface has published no address, and no other rank finds one. */
@@ -67,12 +68,10 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
   for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
     ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
     same_host &= OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
-    if (!lfc_modex_has(LFC_MODEX_OSC, &proc->super.proc_name) ||
-        !lfc_modex_has(LFC_MODEX_ADDRESS, &proc->super.proc_name))
+    if (rank == ompi_comm_rank(comm)) continue; /* its engine and this component are open */
+    if ((lfc_modex_parts(&proc->super.proc_name) & needed) != needed)
       return decline(comm, no_interface);
-    if (possible && rank != ompi_comm_rank(comm) &&
-        rma_peer_of(comm, rank, why, sizeof why) == LFC_NO_PEER)
-      possible = 0;
+    if (possible && rma_peer_of(comm, rank, why, sizeof why) == LFC_NO_PEER) possible = 0;
   }
   int all = 0;
   const int status = comm->c_coll->coll_allreduce(&possible, &all, 1, MPI_INT, MPI_MIN, comm,

@@ -9,6 +9,7 @@
  *   lfc/partitioned.h   partitioned communication (part lfc)
  *   lfc/channels.h      persistent requests that need no matching (coll lfc, which sees all of MPI's calls)
  *   lfc/recording.h     the messages that a program sends and expects, recorded for perf/tailor (coll lfc)
+ *   lfc/exchange.h      the parts of LFC that other processes have, as published at the start
  *   lfc/peers.h         peers by the names of their processes, for components that have not opened the engine
  *   lfc/parameters.h    the parameters of each component
  *   lfc/digest.h        the check that the library and the component come from the same build
@@ -25,6 +26,7 @@
 #include "lfc/collectives.h"
 #include "lfc/digest.h"
 #include "lfc/elements.h"
+#include "lfc/exchange.h"
 #include "lfc/messages.h"
 #include "lfc/notices.h"
 #include "lfc/numbers.h"

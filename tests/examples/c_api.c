@@ -9,6 +9,7 @@
 #include "lfc/collective_call.h"
 #include "lfc/collectives.h"
 #include "lfc/elements.h"
+#include "lfc/exchange.h"
 #include "lfc/messages.h"
 #include "lfc/notices.h"
 #include "lfc/numbers.h"
@@ -67,6 +68,10 @@ void parameters(char text[80]) {
 void partitioned(const struct lfc_part_host host, uint32_t job, uint32_t rank, uint32_t key,
                  int tag, uint64_t n, uint64_t each, const void* data, void* owner) {
 #include "common/lfc/partitioned.h.example"
+}
+
+void exchange(uint32_t job, uint32_t rank) {
+#include "common/lfc/exchange.h.example"
 }
 
 void peers(uint32_t job, uint32_t rank, const void* address, size_t size, char why[80]) {
