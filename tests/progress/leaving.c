@@ -14,7 +14,7 @@ enum {
   kDone,    // ranks that have ended a try
 };
 
-static MPI_T_pvar_handle served;
+static MPI_T_pvar_handle turns, served;
 static unsigned inner_ranks, tries;
 static bool is_inner;
 
@@ -33,9 +33,11 @@ static void lengthen_rests(void) {
 
 // Returns whether this rank's timer has let its thread find work to do while the rank computed.
 static bool compute(void) {
-  const unsigned long long before = read_variable(served);
+  const unsigned long long turns_before = read_variable(turns), before = read_variable(served);
   count_up(kLeft);
   sleep_until(kThrough, tries);
+  while (read_variable(turns) == turns_before)
+    pause_seconds(0.0002);  // it forwards, and then counts
   return read_variable(served) != before;
 }
 
@@ -89,6 +91,7 @@ int main(int argc, char** argv) {
   open_variables();
   is_inner = me != 0 && me != ranks - 1;
   inner_ranks = (unsigned)ranks - 2;
+  turns = variable_called("btl_lfc_thread_turns");
   served = variable_called("btl_lfc_leaves_served");
   serve_by_timers("broadcast", broadcast);
   serve_by_timers("reduce", reduce);

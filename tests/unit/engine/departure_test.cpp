@@ -162,6 +162,7 @@ TEST_CASE("departure: absences in vain are forgotten as soon as frames come in o
   simulation.leave();
   simulation.frame_arrives();
   CHECK(simulation.until_served() <= kLimits.longest_rest + 2 * kLimits.delay);
+  CHECK(simulation.reports_served == 0);  // by the end of the rest, and not by a timer
   simulation.run(2ms);
   simulation.come_back();
   simulation.poll_for(20ms);
