@@ -68,8 +68,6 @@ typedef struct lfc_coll_module {
   bool persistent_below; /* all of LFC_COLL_BELOW_PERSISTENT are there */
   struct lfc_coll_topology topology;
   struct lfc_coll_neighbours* neighbours; /* NULL: the topology has not been needed yet */
-  void* room;                             /* lfc_coll_room(); NULL: not needed yet */
-  size_t room_size;
 } lfc_coll_module;
 OBJ_CLASS_DECLARATION(lfc_coll_module);
 
@@ -82,9 +80,6 @@ static inline lfc_coll_module* lfc_coll_own(mca_coll_base_module_t* module) {
 static inline const struct lfc_coll_below* lfc_coll_below_of(mca_coll_base_module_t* module) {
   return &lfc_coll_own(module)->below;
 }
-
-/* Room for `size` bytes that a blocking call may use until it returns. NULL: no memory. */
-void* lfc_coll_room(lfc_coll_module* module, size_t size);
 
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
 /* Joins one more group of a communicator that LFC serves, for calls in no order with its other ones. All its ranks join

@@ -14,8 +14,6 @@ static void construct(lfc_coll_module* module) {
   module->persistent_below = false;
   module->topology = (struct lfc_coll_topology){.from = NULL};
   module->neighbours = NULL;
-  module->room = NULL;
-  module->room_size = 0;
 }
 
 static void release(mca_coll_base_module_t* module) {
@@ -33,20 +31,9 @@ static void destruct(lfc_coll_module* module) {
   LFC_COLL_BELOW(RELEASE)
   LFC_COLL_BELOW_PERSISTENT(RELEASE)
 #undef RELEASE
-  free(module->room);
 }
 
 OBJ_CLASS_INSTANCE(lfc_coll_module, mca_coll_base_module_t, construct, destruct);
-
-/* MPI permits one blocking collective of a communicator at a time. */
-void* lfc_coll_room(lfc_coll_module* module, size_t size) {
-  if (size > module->room_size) {
-    free(module->room);
-    module->room = malloc(size);
-    module->room_size = module->room == NULL ? 0 : size;
-  }
-  return module->room;
-}
 
 static struct lfc_coll_process name_of(const opal_process_name_t* name) {
   return (struct lfc_coll_process){name->jobid, name->vpid};
