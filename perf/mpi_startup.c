@@ -1,7 +1,7 @@
 /* mpi_startup: the cost of a program's start. It times MPI_Init, the first message, the first collective, new
  * communicators and windows, and MPI_Finalize. perf/startup runs it; each job measures MPI_Init and MPI_Finalize once.
  *
- *   mpirun -n 16 mpi_startup [--repeats N]     each of the calls between the two N times (10)
+ *   mpirun -n 16 mpi_startup [--repeats N]     repeats the calls for communicators and windows N times (10)
  *
  * A line is the time of the slowest rank in microseconds, for repeated calls the median:
  *   {"bench":"init","size":0,"depth":1,"ranks":16,"median":413000,"unit":"us"}
@@ -58,7 +58,7 @@ static void print_line(const char* name, double median) {
          name, ranks, median);
 }
 
-/* Each rank sends 8 B to the next one. The time contains how far apart the ranks left MPI_Init. */
+/* Each rank sends 8 B to the next one. The time includes the skew of the ranks after MPI_Init. */
 static void message(void) {
   double out = rank;
   double in = -1;

@@ -1,5 +1,5 @@
-// Windows look no rank up in Open MPI's start-up exchange that was looked up before: each look-up is a change of
-// threads, and with many ranks it took most of the time of a window.
+// Each rank is looked up in Open MPI's start-up exchange once, and not once for each window. A look-up is a change of
+// threads, and with many ranks look-ups took most of the time of a window.
 #include "lookups.h"
 #include "check.h"
 

@@ -6,7 +6,7 @@ set -euo pipefail
 
 python3 "$tree/tests/scripts/test_startup.py"
 
-started() { timeout 100 "$tree/perf/startup" --force --pairs 1 --repeats 2 --out "$scratch/out" "$@"; }
+started() { timeout 150 "$tree/perf/startup" --force --timeout 30 --pairs 1 --repeats 2 --out "$scratch/out" "$@"; }
 expect 0 '^2 ranks, lfc: ranks with frames 2, communicators [1-9][0-9]*, windows [1-9]' started --ranks 2
 for name in stock bare; do
   grep -qE "^2 ranks, $name: ranks with frames none, communicators none, windows none" <<<"$output" ||
