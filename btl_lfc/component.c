@@ -51,8 +51,8 @@ static mca_btl_base_module_t** init_component(int* count, bool progress_threads,
   if (modules == NULL) return NULL;
   modules[0] = &lfc_btl.near;
   modules[1] = &lfc_btl.far;
+  lfc_modex_publish_part();
   if (lfc_btl_module_open(mpi_threads)) {
-    lfc_modex_publish_part();
     *count = 2;
   } else {
     lfc_btl.near.btl_flags = MCA_BTL_FLAGS_SEND;

@@ -198,7 +198,7 @@ bool lfc_btl_module_open(bool threads) {
                                             &options->parameters.registration_cache);
   if (!lfc_registrations_open((enum lfc_cache)cache)) {
     decline("btl_lfc_registration_cache: Open MPI has no cache to give (rcache grdma)");
-  } else if (!lfc_modex_publish(LFC_MODEX_ADDRESS, address, size)) {
+  } else if (!lfc_modex_publish(LFC_EXCHANGE_ADDRESS, address, size)) {
     decline("cannot publish the address of this process");
   } else if (!make_lists(larger(lfc_btl.near.btl_max_send_size, far_message))) {
     decline("out of memory");

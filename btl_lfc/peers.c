@@ -27,7 +27,7 @@ static uint32_t find_peer(const opal_proc_t* proc, char* why, size_t why_size) {
   if (known != LFC_NO_PEER) return known;
   uint8_t* address = NULL;
   size_t size = 0;
-  if (!lfc_modex_find(LFC_MODEX_ADDRESS, &proc->proc_name, &address, &size)) {
+  if (!lfc_modex_find_address(proc, &address, &size)) {
     snprintf(why, why_size, "it published no LFC address");
     return LFC_NO_PEER;
   }

@@ -19,7 +19,7 @@ static int register_component(void) {
 
 static int open_component(void) {
   if (!lfc_may_open("osc", "neon")) return OPAL_ERR_NOT_AVAILABLE;
-  return lfc_modex_publish(LFC_MODEX_OSC, "", 1) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+  return lfc_modex_publish(LFC_EXCHANGE_OSC, NULL, 0) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
 }
 
 static int close_component(void) { return OPAL_SUCCESS; }
@@ -69,9 +69,9 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
     ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
     same_host &= OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
     if (rank == ompi_comm_rank(comm)) continue; /* its engine and this component are open */
-    if ((lfc_modex_parts(&proc->super.proc_name) & needed) != needed)
-      return decline(comm, no_interface);
+    /* First the peer: that takes one look-up, which also finds the parts. */
     if (possible && rma_peer_of(comm, rank, why, sizeof why) == LFC_NO_PEER) possible = 0;
+    if ((lfc_modex_parts(&proc->super) & needed) != needed) return decline(comm, no_interface);
   }
   int all = 0;
   const int status = comm->c_coll->coll_allreduce(&possible, &all, 1, MPI_INT, MPI_MIN, comm,

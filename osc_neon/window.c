@@ -26,7 +26,7 @@ uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_
   if (peer != LFC_NO_PEER) return peer;
   uint8_t* address = NULL;
   size_t size = 0;
-  if (!lfc_modex_find(LFC_MODEX_ADDRESS, &name, &address, &size)) {
+  if (!lfc_modex_find_address(&proc->super, &address, &size)) {
     snprintf(why, why_size, "rank %d published no LFC address", rank);
     return LFC_NO_PEER;
   }

@@ -68,9 +68,15 @@ bool lfc_coll_knows(lfc_coll_process process) {
 
 void lfc_coll_introduce(lfc_coll_process process, const void* facts, size_t facts_size,
                         const void* address, size_t address_size) {
+  if (engine == nullptr || lfc_coll_knows(process)) return;
   engine->processes().introduce({process.job, process.rank},
                                 {static_cast<const std::byte*>(facts), facts_size},
                                 {static_cast<const std::byte*>(address), address_size});
+}
+
+void* lfc_coll_copy_address(lfc_coll_process process, size_t* size) {
+  return engine == nullptr ? nullptr
+                           : engine->processes().copy_address({process.job, process.rank}, *size);
 }
 
 lfc_coll_communicator* lfc_coll_join(uint64_t key, const lfc_coll_process* processes, int count,

@@ -55,9 +55,13 @@ bool lfc_coll_start_service(bool threads);
 
 /* Returns whether lfc_coll_introduce() was called for this process. */
 bool lfc_coll_knows(struct lfc_coll_process process);
-/* Stores the facts and the address that a process has published. With `facts_size` 0 it takes part in no group. */
+/* Stores the facts and the address that a process has published. With `facts_size` 0 it takes part in no group. Does
+ * nothing if the collectives are not open, or know the process. */
 void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size_t facts_size,
                         const void* address, size_t address_size);
+/* Returns a copy of the address of a process that takes part, which the caller frees, and its size. NULL: it is not
+ * known, or memory is short. */
+void* lfc_coll_copy_address(struct lfc_coll_process process, size_t* size);
 
 /* Makes the state of a communicator: `self` is this rank among the `count` processes. Returns NULL if LFC does not
  * serve it, for a reason in `why` that all its ranks have. `key` is the same at all its ranks. No other communicator of

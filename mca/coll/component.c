@@ -53,7 +53,7 @@ static int open_component(void) {
   options->crowded = cores > 0 && (long)opal_process_info.num_local_peers + 1 > cores;
   size_t size = 0;
   const void* facts = lfc_coll_open(options, &size);
-  if (facts == NULL || !lfc_modex_publish(LFC_MODEX_COLL, facts, size))
+  if (facts == NULL || !lfc_modex_publish(LFC_EXCHANGE_COLL, facts, size))
     return OPAL_ERR_NOT_AVAILABLE;
   return OPAL_SUCCESS;
 }

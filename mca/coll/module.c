@@ -41,17 +41,13 @@ static struct lfc_coll_process name_of(const opal_process_name_t* name) {
 
 /* Introduces a process to the engine by its published facts; one without any has no LFC. */
 static void introduce(const ompi_proc_t* proc) {
-  const opal_process_name_t* name = &proc->super.proc_name;
-  uint8_t* facts = NULL;
-  uint8_t* address = NULL;
-  size_t facts_size = 0;
-  size_t address_size = 0;
-  if (lfc_modex_find(LFC_MODEX_COLL, name, &facts, &facts_size))
-    (void)lfc_modex_find(LFC_MODEX_ADDRESS, name, &address, &address_size);
-  const bool same_bytes = proc->super.proc_arch == ompi_proc_local()->super.proc_arch;
-  lfc_coll_introduce(name_of(name), facts, same_bytes ? facts_size : 0, address, address_size);
-  free(facts);
-  free(address);
+  if (proc == ompi_proc_local()) {
+    const struct lfc_exchange_record own = lfc_exchange_own();
+    lfc_coll_introduce(name_of(&proc->super.proc_name), own.coll, own.coll_size, own.address,
+                       own.address_size);
+  } else {
+    lfc_modex_introduce(&proc->super);
+  }
 }
 
 static lfc_coll_communicator* join(ompi_communicator_t* comm, enum lfc_coll_use use, char* why,

@@ -148,12 +148,12 @@ static uint32_t find_peer(const ompi_proc_t* proc, char* why, size_t why_size) {
   size_t size = 0;
   snprintf(why, why_size, "one of the two has no part lfc");
   if (proc->super.proc_arch != ompi_proc_local()->super.proc_arch ||
-      !lfc_modex_has(LFC_MODEX_PART, name) ||
-      !lfc_modex_has(LFC_MODEX_PART, &ompi_proc_local()->super.proc_name) ||
-      !lfc_modex_find(LFC_MODEX_ADDRESS, name, &address, &size))
+      (lfc_modex_parts(&proc->super) & LFC_EXCHANGE_PART) == 0 ||
+      (lfc_exchange_own().parts & LFC_EXCHANGE_PART) == 0)
     return LFC_NO_PEER;
   uint32_t peer = lfc_find_peer(name->jobid, name->vpid);
-  if (peer == LFC_NO_PEER) peer = lfc_add_peer(address, size, why, why_size);
+  if (peer != LFC_NO_PEER || !lfc_modex_find_address(&proc->super, &address, &size)) return peer;
+  peer = lfc_add_peer(address, size, why, why_size);
   free(address);
   return peer;
 }

@@ -70,7 +70,7 @@ void partitioned(const struct lfc_part_host host, uint32_t job, uint32_t rank, u
 #include "common/lfc/partitioned.h.example"
 }
 
-void exchange(uint32_t job, uint32_t rank) {
+void exchange(uint32_t job, uint32_t rank, const void* bytes, size_t count) {
 #include "common/lfc/exchange.h.example"
 }
 

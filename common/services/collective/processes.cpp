@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -37,6 +38,18 @@ void Processes::introduce(ProcessName name, std::span<const std::byte> facts,
   if (read.version != facts_.version) return;
   known.address = Address::parse(address);
   if (known.address) known.facts = read;
+}
+
+void* Processes::copy_address(ProcessName name, std::size_t& size) {
+  const std::lock_guard guard(mutex_);
+  const auto found = processes_.find(name.packed());
+  if (found == processes_.end() || !found->second.facts) return nullptr;
+  const std::span<const std::byte> bytes = found->second.address->bytes();
+  void* const copy = std::malloc(bytes.size());
+  if (copy == nullptr) return nullptr;
+  std::memcpy(copy, bytes.data(), bytes.size());
+  size = bytes.size();
+  return copy;
 }
 
 const char* Processes::why_not(ProcessName name) {

@@ -46,6 +46,8 @@ class Processes final : public Environment {
   bool knows(ProcessName name);
   void introduce(ProcessName name, std::span<const std::byte> facts,
                  std::span<const std::byte> address);
+  // Returns a copy of its address from malloc(), and stores the size; null: it takes no part, or memory is short.
+  void* copy_address(ProcessName name, std::size_t& size);
   // The reason why it takes part in no communicator with this process; null: it takes part.
   const char* why_not(ProcessName name);
   // A number that is equal for processes that share memory. It and max_payload() need a process that takes part.
