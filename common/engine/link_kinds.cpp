@@ -43,25 +43,15 @@ bool open_shm(LinkOpening& opening) {
   return opening.add(make_shm_link(shm, opening.sink(), opening.why_not));
 }
 
-// The user's parameter of interfaces, for links that know no RDMA devices.
-std::string interface_list(const LinkOpening& opening) {
-  const std::string_view list = text_of(opening.options.interfaces);
-#ifdef LFC_VERBS
-  return without_rdma_devices(list);
-#else
-  return std::string(list);
-#endif
-}
-
 static_assert(kMostInterfaces == kMostRails);
 
 std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, FrameSink& sink,
-                                  const std::vector<Interface>& all, LinkOpening& opening) {
+                                  LinkOpening& opening) {
   TcpOptions tcp;
   tcp.name = name;
   tcp.strand = rail.strand;
   tcp.interface = rail.interface;
-  tcp.others = other_addresses(interface_list(opening), all, rail.interface);
+  tcp.others = other_addresses(opening.interface_list(), opening.interfaces(), rail.interface);
   if (lfc_is_verbose(opening.options.verbose, opening.options.local_rank))
     tcp.notice = opening.options.remark;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
@@ -72,15 +62,15 @@ std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, 
 }
 
 // Bonds the links of all rails that can be opened. `parts`: their names; `last`: the last one.
-std::unique_ptr<Bond> bond_tcp(const std::vector<TcpRail>& rails, const std::vector<Interface>& all,
-                               LinkOpening& opening, std::string& parts, const TcpRail*& last) {
+std::unique_ptr<Bond> bond_tcp(const std::vector<TcpRail>& rails, LinkOpening& opening,
+                               std::string& parts, const TcpRail*& last) {
   BondOptions options;
   options.rail_timeout = std::chrono::milliseconds(opening.options.rail_timeout);
   options.notice = opening.options.notice;
   options.pair = tcp::pair_addresses;
   auto bond = make_bond_link(options, opening.sink(), opening.ni.counters());
   for (const TcpRail& each : rails) {
-    auto rail = open_tcp_on(each, tcp::rail_name(bond->rails()), bond->rail_sink(), all, opening);
+    auto rail = open_tcp_on(each, tcp::rail_name(bond->rails()), bond->rail_sink(), opening);
     if (rail != nullptr) {
       last = &each;
       parts += (parts.empty() ? "" : ",") + each.label();
@@ -100,12 +90,11 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // Prints the facts about the choice that the user may not expect. One rank of a node prints it.
-void report_choice(const std::vector<Interface>& all, const std::vector<Interface>& dropped,
-                   const LinkOpening& opening) {
+void report_choice(const std::vector<Interface>& dropped, LinkOpening& opening) {
   const NiOptions& options = opening.options;
   if (options.notice == nullptr || options.local_rank != 0) return;
-  const std::string list = interface_list(opening);
-  const auto idle = idle_exclusions(list, all);
+  const std::string& list = opening.interface_list();
+  const auto idle = idle_exclusions(list, opening.interfaces());
   const auto items = 1 + static_cast<std::size_t>(std::count(list.begin(), list.end(), ','));
   // One list serves nodes that differ, so an item without effect is no mistake, but a whole list may be one.
   if (!idle.empty() && (idle.size() == items || options.verbose > 0))
@@ -123,20 +112,19 @@ void report_choice(const std::vector<Interface>& all, const std::vector<Interfac
 // Opens a link for each interface and connection; several are bonded.
 bool open_tcp(LinkOpening& opening) {
   std::vector<Interface> chosen;
-  const std::vector<Interface> all = list_interfaces();
-  const std::string list = interface_list(opening);
-  if (!select_interfaces(list, all, chosen, opening.why_not)) {
+  const std::string& list = opening.interface_list();
+  if (!select_interfaces(list, opening.interfaces(), chosen, opening.why_not)) {
     // A node without a network is no mistake if the list names no interface.
     if (!is_selection(list) || !(list.empty() || list.front() == '^'))
       opening.option_at_fault = &opening.options.interfaces;
     return false;
   }
-  report_choice(all, drop_surplus(list, chosen), opening);
+  report_choice(drop_surplus(list, chosen), opening);
   const std::vector<TcpRail> rails = tcp_rails(chosen, opening.options.connections);
   const TcpRail* last = &rails.front();
   if (rails.size() > 1) {
     std::string parts;
-    auto bond = bond_tcp(rails, all, opening, parts, last);
+    auto bond = bond_tcp(rails, opening, parts, last);
     if (bond->rails() > 1) {
       opening.memory += ", and per peer over several rails at most " +
                         std::to_string(bond_peer_memory()) +
@@ -144,13 +132,14 @@ bool open_tcp(LinkOpening& opening) {
       return opening.add(std::move(bond), parts);
     }
   }
-  return opening.add(open_tcp_on({last->interface}, "tcp", opening.sink(), all, opening));
+  return opening.add(open_tcp_on({last->interface}, "tcp", opening.sink(), opening));
 }
 
 bool open_ofi(LinkOpening& opening) {
   OfiOptions ofi;
   ofi.provider = text_of(opening.options.provider);
-  ofi.interface = interface_list(opening);
+  ofi.interface = opening.interface_list();
+  ofi.interfaces = opening.interfaces();
   if (!ofi.interface.empty()) opening.option_at_fault = &opening.options.interfaces;
   if (!ofi.provider.empty()) opening.option_at_fault = &opening.options.provider;
   const Identity& identity = opening.ni.identity();
@@ -168,6 +157,7 @@ bool open_ofi(LinkOpening& opening) {
 bool open_verbs(LinkOpening& opening) {
   VerbsOptions verbs;
   verbs.selection = text_of(opening.options.interfaces);
+  verbs.interfaces = opening.interfaces();
   verbs.timeout = std::chrono::milliseconds(opening.options.verbs_timeout);
   verbs.retries = static_cast<std::uint8_t>(opening.options.verbs_retries);
   verbs.rnr_retries = static_cast<std::uint8_t>(opening.options.verbs_rnr_retries);
@@ -209,6 +199,21 @@ FrameSink& LinkOpening::sink() {
   return trace->sink();
 }
 
+const std::vector<Interface>& LinkOpening::interfaces() {
+  if (!listed) listed = list_interfaces();
+  return *listed;
+}
+
+const std::string& LinkOpening::interface_list() {
+  if (ip_selection) return *ip_selection;
+  const std::string_view list = text_of(options.interfaces);
+#ifdef LFC_VERBS
+  return ip_selection.emplace(without_rdma_devices(list, interfaces()));
+#else
+  return ip_selection.emplace(list);
+#endif
+}
+
 std::span<const LinkKind> link_kinds() noexcept { return kLinkKinds; }
 
 const LinkKind* find_link_kind(std::string_view name) noexcept {
@@ -245,12 +250,14 @@ std::string TcpRail::label() const {
 }
 
 std::vector<TcpRail> tcp_rails(const std::vector<Interface>& chosen, unsigned connections) {
+  std::vector<unsigned> wanted(chosen.size(), connections);
+  if (connections == 0)
+    std::transform(chosen.begin(), chosen.end(), wanted.begin(),
+                   [](const Interface& each) { return connections_for(each.name); });
   std::vector<TcpRail> rails;
   for (unsigned strand = 0; strand < kMostRails; ++strand)
-    for (const Interface& each : chosen) {
-      const unsigned wanted = connections != 0 ? connections : connections_for(each.name);
-      if (strand < wanted && rails.size() < kMostRails) rails.push_back({each, strand});
-    }
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      if (strand < wanted[i] && rails.size() < kMostRails) rails.push_back({chosen[i], strand});
   return rails;
 }
 

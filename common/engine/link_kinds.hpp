@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,14 @@ struct LinkOpening {
   std::string memory{};  // the bounds of their memory
 
   std::shared_ptr<Trace> trace{};  // of all links, if requested
+
+  std::optional<std::vector<Interface>> listed{};  // by interfaces()
+  std::optional<std::string> ip_selection{};       // by interface_list()
+
+  // The interfaces of this node. They are listed once for all links of an opening.
+  const std::vector<Interface>& interfaces();
+  // The user's parameter of interfaces, for links that know no RDMA devices.
+  const std::string& interface_list();
 
   // The sink to which links deliver.
   FrameSink& sink();

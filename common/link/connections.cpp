@@ -29,9 +29,10 @@ unsigned members(const std::string& bonding) {
   const std::string mode = first_line(bonding + "/mode");
   const bool by_hash = mode.starts_with("802.3ad") || mode.starts_with("balance-xor") ||
                        mode.starts_with("balance-tlb");
+  if (!by_hash) return 1;
   const std::string hash = first_line(bonding + "/xmit_hash_policy");
   const bool by_ports = hash.starts_with("layer3+4") || hash.starts_with("encap3+4");
-  if (!by_hash || !by_ports) return 1;
+  if (!by_ports) return 1;
   std::istringstream names(first_line(bonding + "/slaves"));
   unsigned count = 0;
   for (std::string name; names >> name;) ++count;

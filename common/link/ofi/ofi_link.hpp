@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "link/interfaces.hpp"
 #include "link/link.hpp"
 #include "stats/counters.hpp"
 #include "wire/address.hpp"
@@ -45,7 +46,8 @@ struct OfiOptions {
   std::string name = "ofi";  // of the link and its section in addresses; one per rail
   std::string provider;      // libfabric's name; empty: automatic
   std::string interface;     // over IP: as select_interfaces() takes it, the first match is used
-  std::string domain;        // otherwise: libfabric's domain ("mlx5_0"); empty: the first
+  std::vector<Interface> interfaces{};  // of this node; empty: listed at the opening
+  std::string domain;                 // otherwise: libfabric's domain ("mlx5_0"); empty: the first
   std::size_t frame_size = 32768;     // header included; providers may limit it further
   std::uint32_t send_frames = 64;     // buffers of frames on their way out
   std::uint32_t receive_frames = 64;  // buffers of frames on their way in

@@ -20,8 +20,9 @@ std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identit
   const Api* api = load_api(why_not);
   if (api == nullptr) return nullptr;
   std::vector<Choice> chosen;
-  if (!choose_ports(options.selection, list_ports(*api), list_interfaces(), chosen, why_not))
-    return nullptr;
+  const std::vector<Interface> all =
+      options.interfaces.empty() ? list_interfaces() : options.interfaces;
+  if (!choose_ports(options.selection, list_ports(*api), all, chosen, why_not)) return nullptr;
   std::unique_ptr<Device> device = Device::open(*api, chosen.front(), kCompletions, why_not);
   if (!device) return nullptr;
   auto link = std::make_unique<VerbsLink>(options, identity, sink, counters, std::move(device));
@@ -41,10 +42,9 @@ bool has_active_rdma_port(const char* devices) {
   return false;
 }
 
-std::string without_rdma_devices(std::string_view selection) {
+std::string without_rdma_devices(std::string_view selection, const std::vector<Interface>& all) {
   std::vector<Interface> chosen;
   std::string problem;
-  const std::vector<Interface> all = list_interfaces();
   // Searches for devices only if an item names no interface.
   if (select_interfaces(selection, all, chosen, problem)) return std::string(selection);
   const verbs::Api* api = verbs::load_api(problem);

@@ -14,7 +14,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "link/interfaces.hpp"
 #include "link/link.hpp"
 #include "stats/counters.hpp"
 #include "wire/address.hpp"
@@ -22,9 +24,10 @@
 namespace lfc {
 
 struct VerbsOptions {
-  std::string name = "verbs";  // of the link and its section in addresses
-  std::string selection;       // devices, ports, interfaces; empty: active ports
-  bool remote_memory = true;   // put and get by the device
+  std::string name = "verbs";           // of the link and its section in addresses
+  std::string selection;                // devices, ports, interfaces; empty: active ports
+  std::vector<Interface> interfaces{};  // of this node; empty: listed at the opening
+  bool remote_memory = true;            // put and get by the device
   // The device retransmits unacknowledged packets after so long, so many times. Then the peer counts as lost.
   std::chrono::milliseconds timeout{500};
   std::uint8_t retries = 6;  // soft-RoCE treats 7 as unlimited
@@ -43,6 +46,7 @@ std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identit
 bool has_active_rdma_port(const char* devices = "/sys/class/infiniband");
 
 // Returns the selection for links that know interfaces only: a RoCE device becomes its address; the rest is unchanged.
-std::string without_rdma_devices(std::string_view selection);
+// `all`: the interfaces of this node.
+std::string without_rdma_devices(std::string_view selection, const std::vector<Interface>& all);
 
 }  // namespace lfc

@@ -96,7 +96,7 @@ void show_interfaces(const NiOptions& options, bool tcp) {
   std::string wanted(text_of(options.interfaces));
   show_devices(wanted, all);
 #ifdef LFC_VERBS
-  wanted = without_rdma_devices(wanted);
+  wanted = without_rdma_devices(wanted, all);
 #endif
   if (!select_interfaces(wanted, all, chosen, problem)) row("none", "%s", problem.c_str());
   for (const std::string& item : idle_exclusions(wanted, all))
