@@ -7,9 +7,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
+#include "base/lazy_queue.hpp"
 #include "engine/flow.hpp"
 #include "engine/remote_memory.hpp"
 #include "engine/service.hpp"
@@ -32,11 +32,11 @@ struct alignas(kCacheLine) Peer {
   // A control frame that the link had no room for. Bounded: each is the reply to a data frame, and the peer gets
   // that frame's credit only with the reply (common/engine/README.md). Held by tests/unit/engine/ni_test.cpp.
   struct ControlFrame {
-    FrameType type;
-    std::uint8_t tag;
-    std::uint8_t size;
-    bool releases;  // the receive buffer of the frame that it replies to
-    std::array<std::byte, kServiceAckRoom> payload;
+    FrameType type{};
+    std::uint8_t tag = 0;
+    std::uint8_t size = 0;
+    bool releases = false;  // the receive buffer of the frame that it replies to
+    std::array<std::byte, kServiceAckRoom> payload{};
   };
   static_assert(sizeof(AckPayload) <= kServiceAckRoom);
   static_assert(kServiceAckRoom <= kInlinePayload);  // it needs only a slot of a ring
@@ -68,7 +68,7 @@ struct alignas(kCacheLine) Peer {
   WaitingQueue services;  // answers to the peer's gets; they need no credit
   Peer* next_to_retry = nullptr;
   std::size_t outstanding = 0;  // remote operations of ours that have not finished
-  std::deque<ControlFrame> control;
+  LazyQueue<ControlFrame> control;
   std::vector<IncomingPut> incoming_puts;  // puts of which some bytes are still missing
   Address address;
   const look::Published shown{Insight<Peer>::kSchema, this};

@@ -7,6 +7,7 @@
 #include "base/build_stamp.hpp"
 #include "base/choice.hpp"
 #include "base/faults.hpp"
+#include "base/lazy_queue.hpp"
 #include "base/limits.hpp"
 #include "base/name_table.hpp"
 #include "base/named_pool.hpp"
@@ -77,6 +78,13 @@ void named_pool(std::uint64_t name) {
 
 void name_table(Window& window) {
 #include "common/base/name_table.hpp.example"
+}
+
+struct Peer {
+  struct ControlFrame {};
+};
+void lazy_queue(const Peer::ControlFrame& frame, bool (*send)(const Peer::ControlFrame&)) {
+#include "common/base/lazy_queue.hpp.example"
 }
 
 struct Carrier {

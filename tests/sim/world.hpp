@@ -107,8 +107,9 @@ class World {
     const auto forth = fabric_.under_way(sender, receiver);
     const auto back = fabric_.under_way(receiver, sender);
     // A request keeps its buffer until the reply has left.
-    const auto answers = static_cast<std::uint64_t>(std::ranges::count_if(
-        to.control, [](const Peer::ControlFrame& frame) { return frame.releases; }));
+    std::uint64_t answers = 0;
+    to.control.for_each(
+        [&](const Peer::ControlFrame& frame) { answers += frame.releases ? 1 : 0; });
     const std::uint64_t buffers = held + to.services.size() + answers;
     const std::uint64_t sum = from.flow.credits().available() + forth.credited + buffers +
                               to.flow.window().owed() + back.credits;

@@ -1,0 +1,111 @@
+// The bytes of the heap that a process keeps for each other rank that never communicates: ceilings of the classes that
+// hold something for each rank. The test prints what it has measured. An allocator that does not count, as those of
+// sanitizers, skips it.
+#include <malloc.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "catch.hpp"
+#include "engine/ni.hpp"
+#include "link/sim/sim_fabric.hpp"
+#include "services/collective/processes.hpp"
+
+namespace lfc {
+namespace {
+
+constexpr std::uint32_t kRanks = 4096;
+
+// Returns the bytes that malloc() has handed out.
+std::size_t heap() {
+  const struct mallinfo2 now = mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
+bool heap_is_counted() {
+  constexpr std::size_t kProbe = 1 << 20;
+  const std::size_t before = heap();
+  void* (*volatile const allocate)(std::size_t) = std::malloc;  // the compiler keeps the call
+  void* const probe = allocate(kProbe);
+  const bool counted = heap() - before >= kProbe;
+  std::free(probe);
+  if (!counted) WARN("skipped: this allocator does not count for mallinfo2()");
+  return counted;
+}
+
+// Prints and checks the bytes for each of `kRanks` that live after make() and did not before. Returns what it has made.
+template <class Make>
+auto measure(const char* what, double ceiling, Make make) {
+  const std::size_t before = heap();
+  auto made = make();
+  const double bytes = static_cast<double>(heap() - before) / kRanks;
+  std::printf("%-44s %7.1f bytes for each silent rank, at most %g\n", what, bytes, ceiling);
+  INFO(what);
+  CHECK(bytes <= ceiling);
+  return made;
+}
+
+// The published address of the process {1, rank}, as long as that of a rank with shared memory and tcp.
+std::vector<std::byte> address_of(std::uint32_t rank, Link& link) {
+  AddressWriter writer(Identity{{1, rank}, {}, 8});
+  link.publish(writer);
+  const std::array<std::byte, 112> shm{};
+  const std::array<std::byte, 48> tcp{};
+  writer.add("shm", shm);
+  writer.add("tcp", tcp);
+  writer.add("host", std::as_bytes(std::span("node0001", 8)));
+  return std::move(writer).finish();
+}
+
+// The engine of the process {1, 0}, and the addresses of all others.
+struct Engine {
+  Engine() {
+    ni.add_link(fabric.make_link(ni.sink(), ni.counters()));
+    (void)ni.open();
+    for (std::uint32_t rank = 1; rank <= kRanks; ++rank)
+      addresses.push_back(address_of(rank, *other));
+  }
+  static Config config() {
+    Config config;
+    config.name = {1, 0};
+    return config;
+  }
+
+  SimFabric fabric{{.seed = 1}};
+  Ni ni{config()};
+  std::unique_ptr<Link> other = fabric.make_link(ni.sink(), ni.counters());  // of all others
+  std::vector<std::vector<std::byte>> addresses;
+};
+
+}  // namespace
+
+TEST_CASE("a silent rank takes few bytes of an engine and of collectives", "[silent_ranks]") {
+  if (!heap_is_counted()) return;
+  Engine engine;
+  measure("engine: a peer that is known", 680, [&] {
+    std::string why_not;
+    for (const std::vector<std::byte>& bytes : engine.addresses)
+      REQUIRE(engine.ni.add_peer(*Address::parse(bytes), why_not) != kNoPeer);
+    return 0;
+  });
+  measure("collectives: a rank of the job", 520, [&] {
+    auto processes = std::make_unique<Processes>(1);
+    processes->use(engine.ni.services());
+    const Facts facts;
+    for (std::uint32_t rank = 1; rank <= kRanks; ++rank)
+      processes->introduce({1, rank}, std::as_bytes(std::span(&facts, 1)),
+                           engine.addresses[rank - 1]);
+    return processes;
+  });
+}
+
+}  // namespace lfc
