@@ -12,6 +12,7 @@
 #include "base/name_table.hpp"
 #include "base/named_pool.hpp"
 #include "base/spares.hpp"
+#include "base/sparse_table.hpp"
 #include "base/stored_words.hpp"
 #include "elements/accumulate.hpp"
 #include "elements/combine.hpp"
@@ -82,6 +83,7 @@ void name_table(Window& window) {
 
 struct Peer {
   struct ControlFrame {};
+  bool open = false;
 };
 void lazy_queue(const Peer::ControlFrame& frame, bool (*send)(const Peer::ControlFrame&)) {
 #include "common/base/lazy_queue.hpp.example"
@@ -90,6 +92,9 @@ void lazy_queue(const Peer::ControlFrame& frame, bool (*send)(const Peer::Contro
 struct Carrier {
   Carrier* next;
 };
+void sparse_table(std::uint32_t ranks) {
+#include "common/base/sparse_table.hpp.example"
+}
 void spares() {
 #include "common/base/spares.hpp.example"
 }

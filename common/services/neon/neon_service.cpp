@@ -31,6 +31,7 @@ bool send_now(ServicePort& port, PeerId peer, const neon::Header& head,
 struct NeonWindow::Waiting : Message {
   NeonWindow* window = nullptr;
   neon::Rank rank = 0;
+  bool busy = false;  // on its way
   std::vector<std::byte> bytes;
 };
 
@@ -78,7 +79,8 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
     : service_(std::move(service)),
       exposure_(exposure),
       rank_(rank),
-      peers_(ranks),
+      members_{std::vector(ranks, kNoPeer), std::vector<std::uint32_t>(ranks), {}},
+      waiting_(ranks),
       sent_(ranks),
       neon_(ranks, limits, *this),
       writes_(service_, port(), service_->memory_, neon_, rank, ranks) {
@@ -91,30 +93,36 @@ NeonWindow::~NeonWindow() {
   service_->windows_.leave(id_);
   // Left over after the loss of a member: frames to the other members that wait for a credit, and direct writes to
   // them.
-  for (Peer& peer : peers_)
-    if (peer.busy) port().withdraw(peer.id, *peer.waiting);
+  waiting_.for_each([this](Waiting& waiting) {
+    if (waiting.busy) port().withdraw(members_.peers[waiting.rank], waiting);
+  });
   writes_.forget();
 }
 
 void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids) {
   const ServicePort::Access access(port());
-  for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) {
-    peers_[rank].id = peers[rank];
-    peers_[rank].window = ids[rank];
+  for (std::uint32_t rank = 0; rank < members_.peers.size(); ++rank) {
+    members_.peers[rank] = peers[rank];
+    members_.names[rank] = ids[rank];
     if (rank == rank_) continue;
-    if (peers[rank] >= ranks_.size()) ranks_.resize(peers[rank] + 1, kNoRank);
-    ranks_[peers[rank]] = rank;
+    if (peers[rank] >= members_.ranks.size()) members_.ranks.resize(peers[rank] + 1, kNoRank);
+    members_.ranks[peers[rank]] = rank;
   }
-  writes_.connect(peers);
+  writes_.connect(members_.peers);
   show_members();
+}
+
+bool NeonWindow::has_room(neon::Rank to) {
+  if (closing_ || to == rank_) return true;
+  const Waiting* const waiting = waiting_.find(to);
+  return waiting == nullptr || !waiting->busy;
 }
 
 bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const std::byte> list,
                       std::span<const std::byte> data) {
   if (closing_) return true;
-  Peer& peer = peers_[to];
   neon::Header head = header;
-  head.window = peer.window;
+  head.window = members_.names[to];
   if (to == rank_) {
     std::vector<std::byte>& frame = own_.emplace_back(sizeof head + list.size() + data.size());
     neon::join_frame(frame.data(), head, list, data);
@@ -123,13 +131,10 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
     return true;
   }
   if (!has_room(to)) return false;
-  if (!send_now(port(), peer.id, head, list, data)) {
-    if (peer.waiting == nullptr) {
-      peer.waiting = std::make_unique<Waiting>();
-      peer.waiting->window = this;
-      peer.waiting->rank = to;
-    }
-    Waiting& waiting = *peer.waiting;
+  if (!send_now(port(), members_.peers[to], head, list, data)) {
+    Waiting& waiting = waiting_.at(to);
+    waiting.window = this;
+    waiting.rank = to;
     waiting.bytes.resize(sizeof head + list.size() + data.size());
     neon::join_frame(waiting.bytes.data(), head, list, data);
     waiting.slices[0] = {waiting.bytes.data(), waiting.bytes.size()};
@@ -138,11 +143,11 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
     waiting.type = FrameType::service;
     waiting.done = [](Message* self, Result) {
       auto& ended = static_cast<Waiting&>(*self);
-      ended.window->peers_[ended.rank].busy = false;
+      ended.busy = false;
       ended.window->port().wake(ServiceId::neon);
     };
-    peer.busy = true;
-    port().post(peer.id, waiting);
+    waiting.busy = true;
+    port().post(members_.peers[to], waiting);
   }
   ++sent_[to];
   return true;
@@ -150,7 +155,7 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
 
 Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
                                      const std::byte* payload, std::size_t size) {
-  const neon::Rank rank = rank_of(ranks_, from);
+  const neon::Rank rank = rank_of(members_.ranks, from);
   if (rank == kNoRank) return Service::Verdict::malformed;
   ++received_;
   return neon_.on_frame(rank, header, payload, size) ? Service::Verdict::release
@@ -158,7 +163,7 @@ Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
 }
 
 void NeonWindow::lost(PeerId peer) {
-  const neon::Rank rank = rank_of(ranks_, peer);
+  const neon::Rank rank = rank_of(members_.ranks, peer);
   if (rank == kNoRank) return;
   has_lost_ = true;
   // Deferred, because this may be inside a send of the protocol, whose queues would vanish.
@@ -179,8 +184,8 @@ void NeonWindow::deliver_own() {
 }
 
 bool NeonWindow::quiet() noexcept {
-  const bool waits =
-      std::any_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.busy; });
+  bool waits = false;
+  waiting_.for_each([&](const Waiting& waiting) { waits = waits || waiting.busy; });
   closing_ = closing_ || (!waits && own_.empty() && writes_.idle() && !neon_.stalled());
   return closing_;
 }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/limits.hpp"
+#include "base/sparse_table.hpp"
 #include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "look/published.hpp"
@@ -102,16 +103,15 @@ class NeonWindow final : private neon::Carrier {
   template <class>
   friend struct Insight;  // lfc-look
   struct Waiting;         // a frame that waits for a credit
-  struct Peer {
-    PeerId id = kNoPeer;
-    std::uint32_t window = 0;  // its name there
-    std::unique_ptr<Waiting> waiting;
-    bool busy = false;  // `waiting` is on its way
+  struct Members {
+    std::vector<PeerId> peers;         // by rank
+    std::vector<std::uint32_t> names;  // by rank: the window's name there
+    std::vector<neon::Rank> ranks;     // by PeerId
   };
 
   bool send(neon::Rank to, const neon::Header& header, std::span<const std::byte> list,
             std::span<const std::byte> data) override;
-  bool has_room(neon::Rank to) override { return closing_ || to == rank_ || !peers_[to].busy; }
+  bool has_room(neon::Rank to) override;
   bool can_write(neon::Rank to) const override { return writes_.can(to); }
   bool write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
              neon::Operation& op) override {
@@ -134,8 +134,8 @@ class NeonWindow final : private neon::Carrier {
   const neon::Exposure& exposure_;
   const std::uint32_t rank_;
   std::uint32_t id_ = 0;
-  std::vector<Peer> peers_;
-  std::vector<neon::Rank> ranks_;           // by PeerId
+  Members members_;
+  SparseTable<Waiting> waiting_;
   std::deque<std::vector<std::byte>> own_;  // frames to this process itself
   std::vector<neon::Rank> lost_;            // members whose loss the protocol does not know yet
   std::vector<int> sent_;

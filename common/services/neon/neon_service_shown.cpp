@@ -26,11 +26,10 @@ const look::Schema Insight<Announcement>::kSchema = look::schema("announced", kF
 
 template <>
 struct Insight<NeonWindow> {
-  using Peer = NeonWindow::Peer;
   static const look::Field kFields[];
   static const look::Schema kSchema;
 };
-const look::Field Insight<NeonWindow>::kFields[] = {number<PeerId>("peer", {offsetof(Peer, id)})};
+const look::Field Insight<NeonWindow>::kFields[] = {number<PeerId>("peer", {0})};
 const look::Schema Insight<NeonWindow>::kSchema = look::schema("neon_route", kFields);
 
 void NeonWindow::show(const neon::Announcement& buffer) {
@@ -39,7 +38,8 @@ void NeonWindow::show(const neon::Announcement& buffer) {
 }
 
 void NeonWindow::show_members() {
-  shown_.emplace(Insight<NeonWindow>::kSchema, peers_.data(), peers_.size(), sizeof(Peer), this);
+  shown_.emplace(Insight<NeonWindow>::kSchema, members_.peers.data(), members_.peers.size(),
+                 sizeof(PeerId), this);
 }
 
 }  // namespace lfc

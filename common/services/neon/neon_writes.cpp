@@ -14,7 +14,8 @@ struct NeonWrites::Write : Operation {
   std::shared_ptr<void> owner;
   ServicePort* port = nullptr;
   NeonWrites* writes = nullptr;  // null: freed after the loss of a member
-  neon::Rank rank = 0;
+  const Target* to = nullptr;
+  PeerId peer = kNoPeer;
   neon::Operation* op = nullptr;
   std::uint64_t address = 0;
   RegionHandle region;
@@ -36,24 +37,23 @@ void NeonWrites::forget() noexcept {
 
 NeonWrites::~NeonWrites() = default;
 
-void NeonWrites::connect(std::span<const PeerId> peers) {
-  for (std::size_t rank = 0; rank < targets_.size(); ++rank) targets_[rank].id = peers[rank];
-}
-
 void NeonWrites::map(neon::Rank rank, std::uint64_t address, std::uint64_t size,
                      std::byte* here) noexcept {
-  targets_[rank].mapped = here;
-  targets_[rank].address = address;
-  targets_[rank].size = size;
+  Target& target = targets_.at(rank);
+  target.mapped = here;
+  target.address = address;
+  target.size = size;
 }
 
 void NeonWrites::prepare(neon::Rank to) {
-  if (to == rank_ || to >= targets_.size() || targets_[to].known || targets_[to].mapped != nullptr)
-    return;
-  const bool native = memory_ != nullptr && memory_->is_native(targets_[to].id);
+  if (to == rank_ || to >= targets_.size()) return;
+  {
+    const ServicePort::Access access(port_);
+    if (targets_.find(to) != nullptr) return;
+  }
+  const bool native = memory_ != nullptr && memory_->is_native(peers_[to]);
   const ServicePort::Access access(port_);
-  targets_[to].native = native;
-  targets_[to].known = true;
+  targets_.at(to).native = native;
 }
 
 void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offset,
@@ -63,7 +63,8 @@ void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offs
   write->owner = owner_;
   write->port = &port_;
   write->writes = this;
-  write->rank = to;
+  write->to = targets_.find(to);  // not null, because can() is true
+  write->peer = peers_[to];
   write->op = &op;
   write->address = write->region.address + offset;
   write->done = [](Operation* self, Result result) {
@@ -89,10 +90,10 @@ void NeonWrites::start() {
     const ServicePort::Access access(port_);
     writes.swap(due_);
     for (const std::unique_ptr<Write>& each : writes)
-      if (targets_[each->rank].mapped == nullptr) started_.push_back(each.get());
+      if (each->to->mapped == nullptr) started_.push_back(each.get());
   }
   for (std::unique_ptr<Write>& each : writes) {
-    const Target& to = targets_[each->rank];
+    const Target& to = *each->to;
     if (to.mapped != nullptr) {
       const std::uint64_t within = each->address - to.address;
       const bool inside = within <= to.size && each->op->size <= to.size - within;
@@ -102,7 +103,7 @@ void NeonWrites::start() {
       continue;
     }
     Write& write = *each.release();
-    memory_->put(to.id, write.op->data, nullptr, write.address, write.region, write.op->size,
+    memory_->put(write.peer, write.op->data, nullptr, write.address, write.region, write.op->size,
                  &write);
   }
 }

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "base/sparse_table.hpp"
 #include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "services/neon/protocol/neon.hpp"
@@ -30,7 +31,8 @@ class NeonWrites {
   ~NeonWrites();
   NeonWrites(const NeonWrites&) = delete;
   NeonWrites& operator=(const NeonWrites&) = delete;
-  void connect(std::span<const PeerId> peers);
+  // `peers`: by rank; the caller keeps them.
+  void connect(std::span<const PeerId> peers) noexcept { peers_ = peers; }
   // Called before the window is freed: writes under way to lost members end without a completion.
   void forget() noexcept;
 
@@ -46,7 +48,8 @@ class NeonWrites {
     return !due_.empty();
   }
   bool can(neon::Rank to) const noexcept {
-    return allowed_ && (targets_[to].native || targets_[to].mapped != nullptr);
+    const Target* const known = targets_.find(to);
+    return allowed_ && known != nullptr && (known->native || known->mapped != nullptr);
   }
   void add(neon::Rank to, const neon::Token& token, std::uint64_t offset, neon::Operation& op);
   void start();
@@ -59,8 +62,6 @@ class NeonWrites {
  private:
   struct Write;
   struct Target {
-    PeerId id = kNoPeer;
-    bool known = false;   // whether it is native
     bool native = false;  // the link can write
     std::byte* mapped = nullptr;
     std::uint64_t address = 0, size = 0;  // of the mapped memory, at the target
@@ -72,7 +73,8 @@ class NeonWrites {
   MemoryPort* const memory_;
   neon::Neon& neon_;
   const std::uint32_t rank_;
-  std::vector<Target> targets_;              // by rank
+  std::span<const PeerId> peers_;            // by rank
+  SparseTable<Target> targets_;              // by rank; those of prepare() and map()
   std::vector<std::unique_ptr<Write>> due_;  // to be started by the host
   std::vector<Write*> started_;              // by it
   bool allowed_ = false;

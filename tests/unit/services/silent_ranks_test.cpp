@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "engine/ni.hpp"
 #include "link/sim/sim_fabric.hpp"
 #include "services/collective/processes.hpp"
+#include "services/neon/neon_service.hpp"
+#include "unit/services/fake_port.hpp"
 
 namespace lfc {
 namespace {
@@ -105,6 +108,22 @@ TEST_CASE("a silent rank takes few bytes of an engine and of collectives", "[sil
       processes->introduce({1, rank}, std::as_bytes(std::span(&facts, 1)),
                            engine.addresses[rank - 1]);
     return processes;
+  });
+}
+
+TEST_CASE("a silent rank takes few bytes of a window of NEON", "[silent_ranks]") {
+  if (!heap_is_counted()) return;
+  FakePort port;
+  const auto service = std::make_shared<NeonService>(port, nullptr);
+  const neon::Exposure exposure;
+  std::vector<PeerId> peers(kRanks);
+  std::iota(peers.begin(), peers.end(), 0u);
+  const std::vector<std::uint32_t> ids(kRanks, 5);
+  measure("NEON: a member of a window", 18, [&] {
+    auto window = std::make_unique<NeonWindow>(
+        service, 0, neon::Limits{.frame = service->frame_bytes()}, exposure, kRanks);
+    window->connect(peers, ids);
+    return window;
   });
 }
 

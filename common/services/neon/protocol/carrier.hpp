@@ -56,6 +56,13 @@ class Outlet {
   virtual void control(Rank to, const Header& header, const Token* token = nullptr) = 0;
 };
 
+// Returns whether the rank is known to be lost. `peers`: a SparseTable of states with a member `lost`.
+template <class Peers>
+bool is_lost(const Peers& peers, Rank rank) noexcept {
+  const auto* const known = peers.find(rank);
+  return known != nullptr && known->lost;
+}
+
 // Copies the parts of a frame to `frame`, one after the other.
 inline void join_frame(std::byte* frame, const Header& header, std::span<const std::byte> list,
                        std::span<const std::byte> data) noexcept {

@@ -22,8 +22,7 @@ Neon::Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier)
 
 bool Neon::send(Rank to, Header& header, std::span<const std::byte> list,
                 std::span<const std::byte> data) {
-  Peer& peer = peers_[to];
-  if (peer.lost) return true;  // no process needs it
+  if (is_lost(peers_, to)) return true;  // no process needs it
   header.refund = target_.collect(to);
   if (carrier_.send(to, header, list, data)) {
     ++statistics_.frames;
@@ -35,30 +34,31 @@ bool Neon::send(Rank to, Header& header, std::span<const std::byte> list,
 }
 
 bool Neon::has_room(Rank to) {
-  if (peers_[to].lost || carrier_.has_room(to)) return true;
+  if (is_lost(peers_, to) || carrier_.has_room(to)) return true;
   no_room(to);
   return false;
 }
 
 void Neon::no_room(Rank to) {
-  if (std::exchange(peers_[to].stalled, true)) return;
+  if (std::exchange(peers_.at(to).stalled, true)) return;
   stalled_.push_back(to);
 }
 
 void Neon::control(Rank to, const Header& header, const Token* token) {
-  Peer& peer = peers_[to];
+  Peer* const known = peers_.find(to);
   Control item{header, token != nullptr ? *token : Token{}};
-  if (peer.controls.empty() && send(to, item.header, {}, {item.token.bytes, item.token.size}))
-    return;
+  const bool first = known == nullptr || known->controls.empty();
+  if (first && send(to, item.header, {}, {item.token.bytes, item.token.size})) return;
   // One waiting refund is enough: the amount is collected when it is sent.
-  if (header.kind == Kind::refund && !peer.controls.empty() &&
-      peer.controls.back().header.kind == Kind::refund)
+  LazyQueue<Control>& controls = peers_.at(to).controls;
+  if (header.kind == Kind::refund && !controls.empty() &&
+      controls.back().header.kind == Kind::refund)
     return;
-  peer.controls.push_back(item);
+  controls.push_back(item);
 }
 
 bool Neon::pump(Rank to) {
-  Peer& peer = peers_[to];
+  Peer& peer = peers_.at(to);
   while (!peer.controls.empty()) {
     Control& first = peer.controls.front();
     if (!send(to, first.header, {}, {first.token.bytes, first.token.size})) return false;
@@ -70,7 +70,7 @@ bool Neon::pump(Rank to) {
 bool Neon::pump() {
   std::vector<Rank> stalled = std::exchange(stalled_, {});
   for (const Rank rank : stalled) {
-    peers_[rank].stalled = false;
+    peers_.at(rank).stalled = false;
     pump(rank);
   }
   return !stalled_.empty();
@@ -79,8 +79,10 @@ bool Neon::pump() {
 bool Neon::on_frame(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
   if (from >= peers_.size() || size > std::max<std::size_t>(limits_.frame, Token::kRoom))
     return false;
-  if (peers_[from].lost) return true;
-  if (peers_[from].controls.size() > kMaxControls) return false;
+  if (const Peer* const known = peers_.find(from)) {
+    if (known->lost) return true;
+    if (known->controls.size() > kMaxControls) return false;
+  }
   if (header.refund != 0 && !origin_.on_refund(from, header.refund)) return false;
   return dispatch(from, header, payload, size);
 }
@@ -109,9 +111,10 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
 }
 
 void Neon::on_lost(Rank peer) {
-  if (peer >= peers_.size() || peers_[peer].lost) return;
-  peers_[peer].lost = true;
-  peers_[peer].controls.clear();
+  if (peer >= peers_.size() || is_lost(peers_, peer)) return;
+  Peer& gone = peers_.at(peer);
+  gone.lost = true;
+  gone.controls.clear();
   origin_.on_lost(peer);
   target_.on_lost(peer);
 }

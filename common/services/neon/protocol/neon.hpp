@@ -15,10 +15,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <vector>
 
+#include "base/lazy_queue.hpp"
+#include "base/sparse_table.hpp"
 #include "services/neon/protocol/carrier.hpp"
 #include "services/neon/protocol/origin.hpp"
 #include "services/neon/protocol/target.hpp"
@@ -51,7 +52,7 @@ class Neon final : private Outlet {
     Token token;
   };
   struct Peer {
-    std::deque<Control> controls;  // found no room
+    LazyQueue<Control> controls;  // found no room
     bool stalled = false;
     bool lost = false;
   };
@@ -67,7 +68,7 @@ class Neon final : private Outlet {
   const Limits limits_;
   Carrier& carrier_;
   Statistics statistics_;
-  std::vector<Peer> peers_;
+  SparseTable<Peer> peers_;
   std::vector<Rank> stalled_;
   Origin origin_;
   Target target_;

@@ -41,15 +41,10 @@ bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept {
 
 Origin::Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
                Statistics& statistics)
-    : limits_(limits), outlet_(outlet), carrier_(carrier), statistics_(statistics), peers_(ranks) {
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    peers_[rank].window.target = rank;
-    peers_[rank].window.open = true;
-  }
-}
+    : limits_(limits), outlet_(outlet), carrier_(carrier), statistics_(statistics), peers_(ranks) {}
 
 Stream& Origin::stream(Rank target, std::uint32_t tag) {
-  Stream& found = peers_[target].streams.make(tag);
+  Stream& found = peers_.at(target).streams.make(tag);
   found.target = target;
   found.tag = tag;
   return found;
@@ -57,7 +52,7 @@ Stream& Origin::stream(Rank target, std::uint32_t tag) {
 
 Status Origin::check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size) {
   if (target >= peers_.size()) return Status::rank;
-  if (peers_[target].lost) return Status::unreachable;
+  if (is_lost(peers_, target)) return Status::unreachable;
   const Stream& to = stream(target, tag);
   return to.granted != to.generation || fits(offset, size, to.size) ? Status::ok : Status::range;
 }
@@ -65,7 +60,7 @@ Status Origin::check(Rank target, std::uint32_t tag, std::uint64_t offset, std::
 Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset,
                    const void* data, std::uint64_t size, bool final, bool strong) {
   if (target >= peers_.size()) return Status::rank;
-  if (peers_[target].lost) return Status::unreachable;
+  if (is_lost(peers_, target)) return Status::unreachable;
   Stream& to = stream(target, tag);
   if (to.granted == to.generation && !fits(offset, size, to.size)) return Status::range;
   op.type = Operation::Type::put;
@@ -81,7 +76,7 @@ Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
 Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
                    std::uint64_t size) {
   if (target >= peers_.size()) return Status::rank;
-  if (peers_[target].lost) return Status::unreachable;
+  if (is_lost(peers_, target)) return Status::unreachable;
   Stream& from = stream(target, tag);
   if (from.granted == from.generation && !fits(offset, size, from.size)) return Status::range;
   op.type = Operation::Type::get;
@@ -96,7 +91,8 @@ Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
 
 bool Origin::merge_notification(Rank target, std::uint32_t tag) {
   if (target >= peers_.size()) return false;
-  Stream* to = peers_[target].streams.find(tag);
+  const Peer* const known = peers_.find(target);
+  Stream* to = known != nullptr ? known->streams.find(tag) : nullptr;
   if (to == nullptr || to->queue.empty()) return false;
   Operation& last = *to->queue.back();
   if (last.type != Operation::Type::put || last.final || last.generation != to->generation)
@@ -110,14 +106,14 @@ Status Origin::put_notify(Operation& op, Rank target, std::uint64_t displacement
                           std::uint64_t size, std::span<const Run> runs, std::uint32_t index,
                           bool strong) {
   if (target >= peers_.size()) return Status::rank;
-  Peer& peer = peers_[target];
-  if (peer.lost) return Status::unreachable;
+  if (is_lost(peers_, target)) return Status::unreachable;
   assert(runs.empty() || are_valid(runs, size));
   const std::uint64_t frames =
       runs.empty() ? std::max<std::uint64_t>(1, (size + limits_.frame - 1) / limits_.frame)
                    : count_portions(runs, limits_.frame);
   if (frames > 0xffffffffu) return Status::range;
-  ++peer.window.generation;  // distinguishes the frames of operations
+  Stream& window = peers_.at(target).window;
+  ++window.generation;  // distinguishes the frames of operations
   op.type = Operation::Type::put_notify;
   op.data = static_cast<std::byte*>(const_cast<void*>(data));
   op.size = size;
@@ -128,14 +124,14 @@ Status Origin::put_notify(Operation& op, Rank target, std::uint64_t displacement
   op.final = false;
   op.strong = strong;
   op.frames = static_cast<std::uint32_t>(frames);
-  begin(peer.window, op);
+  begin(window, op);
   return Status::ok;
 }
 
 Status Origin::get_notify(Operation& op, Rank target, std::uint64_t displacement, void* data,
                           std::uint64_t size, std::uint32_t index) {
   if (target >= peers_.size()) return Status::rank;
-  if (peers_[target].lost) return Status::unreachable;
+  if (is_lost(peers_, target)) return Status::unreachable;
   op.type = Operation::Type::get_notify;
   op.data = static_cast<std::byte*>(data);
   op.size = size;
@@ -143,13 +139,15 @@ Status Origin::get_notify(Operation& op, Rank target, std::uint64_t displacement
   op.index = index;
   op.final = false;
   op.strong = false;
-  begin(peers_[target].window, op);
+  begin(peers_.at(target).window, op);
   return Status::ok;
 }
 
 std::uint64_t Origin::waiting(Rank target) const noexcept {
+  const Peer* const known = peers_.find(target);
+  if (known == nullptr) return 0;
   std::uint64_t count = 0;
-  for (const Stream& each : peers_[target].streams)
+  for (const Stream& each : known->streams)
     for (const Operation* op = each.queue.front(); op != nullptr; op = op->next) ++count;
   return count;
 }
@@ -163,7 +161,7 @@ void Origin::begin(Stream& to, Operation& op) {
   op.moved = 0;
   op.generation = to.generation;
   if (op.final) to.generation = next_generation(to.generation);
-  ++peers_[to.target].open;
+  ++peers_.at(to.target).open;
   const bool first = to.queue.empty();
   to.queue.push(&op);
   if (first && !to.running) run(to);
@@ -184,7 +182,7 @@ Origin::Step Origin::run(Stream& to) {
   to.running = false;
   if ((step == Step::room || step == Step::budget) && !to.listed) {
     to.listed = true;
-    peers_[to.target].listed.push_back(&to);
+    peers_.at(to.target).listed.push_back(&to);
   }
   return step;
 }
@@ -239,7 +237,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
       header.count = to.sent + 1;
     }
     if (!outlet_.send(to.target, header, {}, {op.data + op.moved, bytes})) {
-      if (!granted) peers_[to.target].charged -= bytes + kOverhead;
+      if (!granted) peers_.at(to.target).charged -= bytes + kOverhead;
       return Step::room;
     }
     ++to.sent;
@@ -282,7 +280,7 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   header.extra = op.size;
   header.id = await(op);
   if (!outlet_.send(from.target, header, {}, {})) {
-    if (!granted) peers_[from.target].charged -= kOverhead;
+    if (!granted) peers_.at(from.target).charged -= kOverhead;
     stop_awaiting(op);  // the request was not sent, so no reply will come
     return Step::room;
   }
@@ -342,7 +340,7 @@ Origin::Step Origin::ask(Stream& to, const Operation& op, bool always) {
 }
 
 bool Origin::charge(Rank target, std::uint64_t bytes) {
-  Peer& peer = peers_[target];
+  Peer& peer = peers_.at(target);
   if (peer.charged + bytes + kOverhead > limits_.budget) return false;
   peer.charged += static_cast<std::uint32_t>(bytes) + kOverhead;
   return true;
@@ -358,7 +356,7 @@ void Origin::settle(Operation& op) {
 
 void Origin::finish(Operation& op) {
   stop_awaiting(op);
-  --peers_[op.stream->target].open;
+  --peers_.at(op.stream->target).open;
   op.done(&op, op.status);
 }
 
@@ -405,7 +403,8 @@ bool Origin::on_delivered(Rank from, const Header& header) {
 }
 
 bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
-  Stream* to = peers_[from].streams.find(header.tag);
+  const Peer* const known = peers_.find(from);
+  Stream* to = known != nullptr ? known->streams.find(header.tag) : nullptr;
   if (to == nullptr || to->asked == 0) return false;
   if ((header.flags & kFailed) != 0) {
     if (to->failed == 0 || reached(header.generation, to->failed)) to->failed = header.generation;
@@ -431,7 +430,7 @@ void Origin::answer_recall(Stream& to) {
 }
 
 bool Origin::on_refund(Rank from, std::uint32_t bytes) {
-  Peer& peer = peers_[from];
+  Peer& peer = peers_.at(from);
   if (bytes > peer.charged) return false;
   peer.charged -= bytes;
   pump(from);
@@ -439,7 +438,7 @@ bool Origin::on_refund(Rank from, std::uint32_t bytes) {
 }
 
 bool Origin::pump(Rank target) {
-  Peer& peer = peers_[target];
+  Peer& peer = peers_.at(target);
   std::vector<Stream*> listed = std::exchange(peer.listed, {});
   for (std::size_t i = 0; i < listed.size(); ++i) {
     listed[i]->listed = false;
@@ -461,7 +460,7 @@ void Origin::written(Operation& op, Status status) {
 }
 
 void Origin::on_lost(Rank target) {
-  Peer& peer = peers_[target];
+  Peer& peer = peers_.at(target);
   peer.lost = true;
   peer.listed.clear();
   const auto drop = [&](Stream& to) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/name_table.hpp"
+#include "base/sparse_table.hpp"
 #include "services/neon/protocol/carrier.hpp"
 #include "services/neon/protocol/frame.hpp"
 #include "services/neon/protocol/operation.hpp"
@@ -86,7 +87,10 @@ class Origin {
                     std::uint64_t size, std::uint32_t index);
 
   // Returns the number of operations to the target that have not completed.
-  std::uint64_t open(Rank target) const noexcept { return peers_[target].open; }
+  std::uint64_t open(Rank target) const noexcept {
+    const Peer* const known = peers_.find(target);
+    return known != nullptr ? known->open : 0;
+  }
   // Returns the number of operations of which no byte has been sent (diagnosis).
   std::uint64_t waiting(Rank target) const noexcept;
 
@@ -102,6 +106,11 @@ class Origin {
 
  private:
   struct Peer {
+    explicit Peer(Rank target) {
+      window.target = target;
+      window.open = true;
+    }
+
     TagTable<Stream> streams;
     Stream window;  // for the window at large
     std::vector<Stream*> listed;
@@ -132,7 +141,7 @@ class Origin {
   Outlet& outlet_;
   Carrier& carrier_;
   Statistics& statistics_;
-  std::vector<Peer> peers_;
+  SparseTable<Peer> peers_;
   NameTable<Operation, std::uint64_t> awaited_{32};
   std::vector<std::byte> list_;  // runs of the frame that is being sent
 };

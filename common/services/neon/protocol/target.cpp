@@ -14,6 +14,13 @@ bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept
   return offset <= room && size <= room - offset;
 }
 
+// Returns the record of that origin and tag; null: there is none.
+template <class Peers>
+auto* find_record(const Peers& peers, Rank origin, std::uint32_t tag) noexcept {
+  const auto* const known = peers.find(origin);
+  return known != nullptr ? known->records.find(tag) : nullptr;
+}
+
 std::uint32_t cost_of(const Header& header, std::size_t size) noexcept {
   return (header.flags & kCharged) != 0 ? static_cast<std::uint32_t>(size) + kOverhead : 0;
 }
@@ -25,10 +32,10 @@ Target::Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrie
     : limits_(limits), outlet_(outlet), carrier_(carrier), statistics_(statistics), peers_(ranks) {}
 
 Target::~Target() {
-  for (Peer& peer : peers_) {
+  peers_.for_each([this](Peer& peer) {
     for (Record& each : peer.records) drop_early(peer, each);
     while (Answer* each = peer.answers.pop()) delete each;
-  }
+  });
 }
 
 // --- Announcements ---
@@ -42,10 +49,10 @@ Status Target::announce(Announcement& buffer) {
     if (std::find(buffer.origins.begin(), buffer.origins.begin() + static_cast<std::ptrdiff_t>(i),
                   origin) != buffer.origins.begin() + static_cast<std::ptrdiff_t>(i))
       return Status::rank;
-    const Record* known = peers_[origin].records.find(buffer.tag);
+    const Record* known = find_record(peers_, origin, buffer.tag);
     if (known != nullptr && (known->live != nullptr || known->recalled != nullptr))
       return Status::busy;
-    if (peers_[origin].lost) status = Status::unreachable;
+    if (is_lost(peers_, origin)) status = Status::unreachable;
   }
   if (status != Status::ok) return status;
   buffer.live = true;
@@ -54,7 +61,7 @@ Status Target::announce(Announcement& buffer) {
   buffer.notified.reserve(buffer.origins.size());
   buffer.due = buffer.notifications.value() + buffer.origins.size();
   for (const Rank origin : buffer.origins) {
-    Peer& peer = peers_[origin];
+    Peer& peer = peers_.at(origin);
     const Record* const named = peer.records.find(buffer.tag);
     if (named != nullptr && named->announced == 0) --peer.unknown;
     Record& each = peer.records.make(buffer.tag);
@@ -85,7 +92,7 @@ void Target::open(Record& each, Announcement& buffer) {
 
 // Puts frames in place that arrived before their announcement.
 void Target::adopt(Record& each, Generation& early) {
-  Peer& peer = peers_[each.origin];
+  Peer& peer = peers_.at(each.origin);
   const std::uint32_t generation = early.number;
   while (Piece* piece = early.pieces.pop()) {
     const std::uint32_t cost = cost_of(piece->header, piece->size);
@@ -116,14 +123,14 @@ void Target::grant(Record& each) {
 
 // Recalls the grant of a withdrawn announcement from the origin.
 void Target::take_back(Record& each) {
-  if (peers_[each.origin].lost) return;
+  if (is_lost(peers_, each.origin)) return;
   each.recalled = each.live;
   ++each.recalled->unheard;
   refuse_grant(each, each.announced, kFailed | kRecalled);
 }
 
 bool Target::on_heard(Rank from, const Header& header) {
-  Record* each = peers_[from].records.find(header.tag);
+  Record* each = find_record(peers_, from, header.tag);
   if (each == nullptr || each->recalled == nullptr || each->withdrawn != header.generation)
     return false;
   each->heard();
@@ -144,7 +151,7 @@ bool Target::withdraw(Announcement& buffer) {
   const bool was_live = buffer.live;
   for (const Rank origin : buffer.origins) {
     if (origin >= peers_.size()) continue;
-    Record* each = peers_[origin].records.find(buffer.tag);
+    Record* each = find_record(peers_, origin, buffer.tag);
     if (each == nullptr || each->live != &buffer) continue;
     each->withdrawn = each->announced;
     if (each->granted == each->announced) take_back(*each);
@@ -152,7 +159,8 @@ bool Target::withdraw(Announcement& buffer) {
     each->received = each->expected = 0;
     // Ends gets that read from the buffer, because it may be gone after this call.
     Fifo<Answer> rest;
-    while (Answer* one = peers_[origin].answers.pop()) {
+    Fifo<Answer>& answers = peers_.at(origin).answers;
+    while (Answer* one = answers.pop()) {
       if (one->buffer == &buffer) {
         refuse(origin, one->header, kFailed);
         delete one;
@@ -160,7 +168,7 @@ bool Target::withdraw(Announcement& buffer) {
         rest.push(one);
       }
     }
-    peers_[origin].answers = rest;
+    answers = rest;
   }
   buffer.live = false;
   return was_live;
@@ -189,7 +197,7 @@ void Target::complete_if_due(Announcement& buffer) {
 // --- Frames ---
 
 Target::Record* Target::record(Rank from, std::uint32_t tag) {
-  Peer& peer = peers_[from];
+  Peer& peer = peers_.at(from);
   Record* known = peer.records.find(tag);
   if (known != nullptr || peer.unknown >= kMaxTags) return known;
   ++peer.unknown;
@@ -211,7 +219,7 @@ Target::Fate Target::judge(Peer& peer, const Record& each, const Header& header,
 }
 
 bool Target::on_data(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
-  Peer& peer = peers_[from];
+  Peer& peer = peers_.at(from);
   Record* each = record(from, header.tag);
   if (each == nullptr) return false;
   switch (judge(peer, *each, header, size)) {
@@ -230,7 +238,7 @@ bool Target::on_data(Rank from, const Header& header, const std::byte* payload, 
 }
 
 bool Target::on_get(Rank from, const Header& header) {
-  Peer& peer = peers_[from];
+  Peer& peer = peers_.at(from);
   Record* each = record(from, header.tag);
   if (each == nullptr) return false;
   switch (judge(peer, *each, header, 0)) {
@@ -339,7 +347,7 @@ bool Target::on_want(Rank from, const Header& header) {
 
 void Target::refund(Rank origin, std::uint32_t bytes) {
   if (bytes == 0) return;
-  Peer& peer = peers_[origin];
+  Peer& peer = peers_.at(origin);
   peer.owed.add(bytes);
   // The window is the budget that is not parked; half of it is early enough that a busy origin does not run dry.
   if (!peer.owed.due(limits_.budget - std::min(limits_.budget, peer.held))) return;
@@ -349,9 +357,10 @@ void Target::refund(Rank origin, std::uint32_t bytes) {
 }
 
 std::uint32_t Target::collect(Rank origin) noexcept {
-  OwedCredits& owed = peers_[origin].owed;
-  const std::uint32_t bytes = owed.count();
-  owed.collect(bytes);
+  Peer* const known = peers_.find(origin);
+  if (known == nullptr) return 0;
+  const std::uint32_t bytes = known->owed.count();
+  known->owed.collect(bytes);
   return bytes;
 }
 
@@ -381,7 +390,7 @@ bool Target::on_put_notify(Rank from, const Header& header, const std::byte* pay
     if (good) slot->add(1);
     return header.count == 1;
   }
-  std::vector<Assembly>& under_way = peers_[from].assemblies;
+  std::vector<Assembly>& under_way = peers_.at(from).assemblies;
   auto found = std::find_if(under_way.begin(), under_way.end(), [&](const Assembly& each) {
     return each.sequence == header.generation;
   });
@@ -427,7 +436,7 @@ void Target::drop_early(Peer& peer, Record& each) {
 }
 
 void Target::on_lost(Rank lost) {
-  Peer& peer = peers_[lost];
+  Peer& peer = peers_.at(lost);
   peer.lost = true;
   while (Answer* each = peer.answers.pop()) delete each;
   peer.assemblies.clear();
@@ -446,10 +455,11 @@ void Target::on_lost(Rank lost) {
 
 std::vector<Target::Early> Target::early() const {
   std::vector<Early> all;
-  for (const Peer& peer : peers_)
+  peers_.for_each([&](const Peer& peer) {
     for (const Record& each : peer.records)
       for (const Generation* one = each.early; one != nullptr; one = one->next)
         all.push_back({each.origin, each.tag, one->number, one->frames});
+  });
   return all;
 }
 

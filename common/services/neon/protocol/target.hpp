@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sparse_table.hpp"
 #include "flow/credits.hpp"
 #include "services/neon/protocol/carrier.hpp"
 #include "services/neon/protocol/frame.hpp"
@@ -52,7 +53,9 @@ class Target {
 
   // Takes the budget owed to the origin, for the next frame to it. Call put_back() if that was not sent.
   std::uint32_t collect(Rank origin) noexcept;
-  void put_back(Rank origin, std::uint32_t bytes) noexcept { peers_[origin].owed.add(bytes); }
+  void put_back(Rank origin, std::uint32_t bytes) noexcept {
+    if (Peer* const known = peers_.find(origin)) known->owed.add(bytes);
+  }
 
   // Early data that no announcement has taken: (origin, tag, generation, frames).
   struct Early {
@@ -118,6 +121,7 @@ class Target {
   // The fate of a received frame.
   enum class Fate : std::uint8_t { now, later, late, malformed };
 
+  // Returns the record of that tag, made now if the origin may name one more; else null.
   Record* record(Rank from, std::uint32_t tag);
   Fate judge(Peer& peer, const Record& record, const Header& header, std::size_t size) const;
   void park(Peer& peer, Record& record, const Header& header, const std::byte* payload,
@@ -145,7 +149,7 @@ class Target {
   Outlet& outlet_;
   Carrier& carrier_;
   Statistics& statistics_;
-  std::vector<Peer> peers_;
+  SparseTable<Peer> peers_;
 };
 
 }  // namespace lfc::neon

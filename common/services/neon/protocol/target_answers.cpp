@@ -15,8 +15,9 @@ void Target::answer(Rank to, const Header& request, const std::byte* from, Recor
   now.record = counted;
   now.buffer = buffer;
   now.slot = slot;
-  if (peers_[to].answers.empty() && send_answer(to, now)) return;
-  peers_[to].answers.push(new Answer(now));
+  Fifo<Answer>& answers = peers_.at(to).answers;
+  if (answers.empty() && send_answer(to, now)) return;
+  answers.push(new Answer(now));
 }
 
 // False: not all of it could go.
@@ -52,7 +53,9 @@ void Target::confirm(Rank to, const Header& of, std::uint8_t flags) {
 }
 
 bool Target::pump(Rank to) {
-  Fifo<Answer>& answers = peers_[to].answers;
+  Peer* const known = peers_.find(to);
+  if (known == nullptr) return true;
+  Fifo<Answer>& answers = known->answers;
   while (Answer* first = answers.front()) {
     if (!send_answer(to, *first)) return false;
     answers.pop();
