@@ -8,7 +8,6 @@ LFC_LOOK_OFFSETS
 
 namespace lfc {
 
-using look::list;
 using look::number;
 
 template <>
@@ -17,8 +16,8 @@ const look::Field Insight<Communicator>::kFields[] = {
                           {offsetof(Communicator, state_), offsetof(CommunicatorState, key_)}),
     number<std::uint32_t>("member",
                           {offsetof(Communicator, state_), offsetof(CommunicatorState, self_)}),
-    list<std::uint32_t>("ranks",
-                        {offsetof(Communicator, state_), offsetof(CommunicatorState, ranks_)}),
+    number<std::uint32_t>("ranks",
+                          {offsetof(Communicator, state_), offsetof(CommunicatorState, size_)}),
     // The first step of the next operation, and the oldest operation under way, if there is one.
     number<std::uint64_t>("next_step", {offsetof(Communicator, next_step_)}),
     number<CollOperation*>("operation", {offsetof(Communicator, queue_)}),

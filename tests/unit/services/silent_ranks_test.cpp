@@ -20,6 +20,8 @@
 #include "engine/ni.hpp"
 #include "link/sim/sim_fabric.hpp"
 #include "services/collective/processes.hpp"
+#include "services/collective/protocol/ranks.hpp"
+#include "services/collective/tree_node.hpp"
 #include "services/neon/neon_service.hpp"
 #include "unit/services/fake_port.hpp"
 
@@ -27,6 +29,7 @@ namespace lfc {
 namespace {
 
 constexpr std::uint32_t kRanks = 4096;
+constexpr std::uint32_t kOnNode = 16;
 
 // Returns the bytes that malloc() has handed out.
 std::size_t heap() {
@@ -89,6 +92,34 @@ struct Engine {
   std::vector<std::vector<std::byte>> addresses;
 };
 
+// The members of a communicator. `regular`: consecutive names, and as many ranks on each node.
+Membership members(bool regular) {
+  std::vector<ProcessName> names;
+  std::vector<std::uint64_t> nodes;
+  for (std::uint32_t i = 0; i < kRanks; ++i) {
+    names.push_back({1, regular ? i : 3 * i});
+    nodes.push_back(regular ? i / kOnNode : i % (kRanks / kOnNode));
+  }
+  return {std::move(names), nodes};
+}
+
+// The state of a communicator of several nodes, of one rank of `kRanks`.
+struct State {
+  State(ServicePort& port, bool regular) : multicast(port, {}) {
+    std::vector<std::uint32_t> order(kRanks);
+    std::iota(order.begin(), order.end(), 0u);
+    if (!regular) std::swap(order.front(), order.back());
+    const Membership all = members(regular);
+    ranks = std::make_unique<Ranks>(all, 0, order);
+    tree.join(7, all, 0, std::vector<PeerId>(kRanks, kNoPeer));
+  }
+  ~State() { tree.leave(); }
+
+  Multicast multicast;
+  TreeNode tree{multicast};
+  std::unique_ptr<Ranks> ranks;
+};
+
 }  // namespace
 
 TEST_CASE("a silent rank takes few bytes of an engine and of collectives", "[silent_ranks]") {
@@ -109,6 +140,10 @@ TEST_CASE("a silent rank takes few bytes of an engine and of collectives", "[sil
                            engine.addresses[rank - 1]);
     return processes;
   });
+  measure("collectives: a member of a regular communicator", 6,
+          [&] { return std::make_unique<State>(engine.ni.services(), true); });
+  measure("collectives: a member of any communicator", 26,
+          [&] { return std::make_unique<State>(engine.ni.services(), false); });
 }
 
 TEST_CASE("a silent rank takes few bytes of a window of NEON", "[silent_ranks]") {

@@ -7,30 +7,55 @@
 namespace lfc {
 
 Membership::Membership(std::vector<ProcessName> names, const std::vector<std::uint64_t>& nodes)
-    : names_(std::move(names)) {
+    : size_(static_cast<std::uint32_t>(names.size())) {
+  auto table = std::make_shared<Table>();
+  table->names = std::move(names);
+  table->node.reserve(size_);
   std::unordered_map<std::uint64_t, std::uint32_t> numbers;
-  node_.reserve(names_.size());
-  for (std::uint32_t member = 0; member < size(); ++member) {
-    const auto [entry, is_new] = numbers.try_emplace(nodes[member], this->nodes());
-    if (is_new) firsts_.push_back(member);
-    node_.push_back(entry->second);
+  for (std::uint32_t member = 0; member < size_; ++member) {
+    const auto [entry, is_new] = numbers.try_emplace(nodes[member], nodes_);
+    if (is_new) {
+      table->firsts.push_back(member);
+      ++nodes_;
+    }
+    table->node.push_back(entry->second);
   }
+  if (describe(*table)) return;
+  table->firsts.shrink_to_fit();
+  table_ = std::move(table);
+}
+
+// Sets the numbers of a regular group. False: the group is not regular.
+bool Membership::describe(const Table& table) noexcept {
+  if (size_ == 0) return true;
+  first_name_ = table.names[0];
+  if (size_ > 1) distance_ = table.names[1].rank - first_name_.rank;
+  per_node_ = nodes_ > 1 ? table.firsts[1] : size_;
+  for (std::uint32_t member = 0; member < size_; ++member)
+    if (table.names[member] != name(member) || table.node[member] != node(member)) return false;
+  return true;
 }
 
 // The members in a tree have its positions in increasing order: they are the first members of all nodes, with the root
 // in place of the first of its own node.
 Tree Membership::tree(Shape shape, std::uint32_t root) const noexcept {
-  const auto below = std::lower_bound(firsts_.begin(), firsts_.end(), root) - firsts_.begin();
-  const bool counts_first = firsts_[node_[root]] < root;
-  return {shape.shape, shape.fan, nodes(),
-          static_cast<std::uint32_t>(below) - (counts_first ? 1 : 0)};
+  std::uint32_t below = 0;  // first members before the root
+  if (table_ != nullptr) {
+    const std::vector<std::uint32_t>& firsts = table_->firsts;
+    below = static_cast<std::uint32_t>(std::lower_bound(firsts.begin(), firsts.end(), root) -
+                                       firsts.begin());
+  } else {
+    below = root == 0 ? 0 : (root - 1) / per_node_ + 1;
+  }
+  const bool counts_first = first(node(root)) < root;
+  return {shape.shape, shape.fan, nodes(), below - (counts_first ? 1 : 0)};
 }
 
 std::uint32_t Membership::position(const Tree& tree, std::uint32_t root,
                                    std::uint32_t member) const noexcept {
   if (member == root) return tree.root;
-  const std::uint32_t node = node_[member];
-  const std::uint32_t among_others = node - (node > node_[root] ? 1 : 0);
+  const std::uint32_t node = this->node(member);
+  const std::uint32_t among_others = node - (node > this->node(root) ? 1 : 0);
   return among_others + (among_others >= tree.root ? 1 : 0);
 }
 
@@ -38,7 +63,7 @@ std::uint32_t Membership::member(const Tree& tree, std::uint32_t root,
                                  std::uint32_t position) const noexcept {
   if (position == tree.root) return root;
   const std::uint32_t among_others = position - (position > tree.root ? 1 : 0);
-  return firsts_[among_others + (among_others >= node_[root] ? 1 : 0)];
+  return first(among_others + (among_others >= node(root) ? 1 : 0));
 }
 
 Tree::Children Membership::children(Shape shape, std::uint32_t root,

@@ -7,10 +7,14 @@
 //   Membership group(names, nodes);                      // nodes[i]: any number, equal = same node
 //   for (std::uint32_t member : group.children({shape, fan}, root, self)) ...
 //
-// Threads: const after construction.
+// Memory: a regular group takes none for its members. Its names have equal distances, and its nodes have equally many
+// members in a row; the last node may have fewer. Any other group has a table of 12 bytes for each member and 4 for
+// each node, which its copies share.
+// Threads: const after construction. Tests: tests/unit/services/multicast/membership_test.cpp.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "services/multicast/protocol/tree.hpp"
@@ -30,14 +34,22 @@ class Membership {
   // `names` strictly increasing (by packed()), `nodes` as long.
   Membership(std::vector<ProcessName> names, const std::vector<std::uint64_t>& nodes);
 
-  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(names_.size()); }
-  ProcessName name(std::uint32_t member) const noexcept { return names_[member]; }
-  std::uint32_t nodes() const noexcept { return static_cast<std::uint32_t>(firsts_.size()); }
-  std::uint32_t node(std::uint32_t member) const noexcept { return node_[member]; }
-  std::uint32_t first(std::uint32_t node) const noexcept { return firsts_[node]; }
+  std::uint32_t size() const noexcept { return size_; }
+  bool is_regular() const noexcept { return table_ == nullptr; }
+  ProcessName name(std::uint32_t member) const noexcept {
+    if (table_ != nullptr) return table_->names[member];
+    return {first_name_.job, first_name_.rank + member * distance_};
+  }
+  std::uint32_t nodes() const noexcept { return nodes_; }
+  std::uint32_t node(std::uint32_t member) const noexcept {
+    return table_ != nullptr ? table_->node[member] : member / per_node_;
+  }
+  std::uint32_t first(std::uint32_t node) const noexcept {
+    return table_ != nullptr ? table_->firsts[node] : node * per_node_;
+  }
   // Returns the leader of the node of `member` in a tree with this root.
   std::uint32_t leader(std::uint32_t root, std::uint32_t member) const noexcept {
-    return node_[member] == node_[root] ? root : firsts_[node_[member]];
+    return node(member) == node(root) ? root : first(node(member));
   }
   bool in_tree(std::uint32_t root, std::uint32_t member) const noexcept {
     return leader(root, member) == member;
@@ -48,13 +60,24 @@ class Membership {
   std::uint32_t parent(Shape shape, std::uint32_t root, std::uint32_t member) const noexcept;
 
  private:
+  struct Table {
+    std::vector<ProcessName> names;
+    std::vector<std::uint32_t> node;    // by member; nodes are numbered by their first members
+    std::vector<std::uint32_t> firsts;  // by node; increasing
+  };
+
+  bool describe(const Table& table) noexcept;
   Tree tree(Shape shape, std::uint32_t root) const noexcept;
   std::uint32_t position(const Tree& tree, std::uint32_t root, std::uint32_t member) const noexcept;
   std::uint32_t member(const Tree& tree, std::uint32_t root, std::uint32_t position) const noexcept;
 
-  std::vector<ProcessName> names_;
-  std::vector<std::uint32_t> node_;    // by member; nodes are numbered by their first members
-  std::vector<std::uint32_t> firsts_;  // by node; increasing
+  std::uint32_t size_ = 0;
+  std::uint32_t nodes_ = 0;
+  // These describe a regular group:
+  ProcessName first_name_;
+  std::uint32_t distance_ = 1;  // between the ranks of neighbouring names
+  std::uint32_t per_node_ = 1;
+  std::shared_ptr<const Table> table_;  // null: the group is regular
 };
 
 }  // namespace lfc
