@@ -246,6 +246,7 @@ static void print_stats(void) {
 
 static int finalize(mca_btl_base_module_t* btl) {
   (void)btl;
+  lfc_exchange_forget(); /* also what others have published if this component has declined */
   if (lfc_btl.adapter == NULL) return OPAL_SUCCESS;
   (void)opal_progress_unregister(mca_btl_lfc_component.super.btl_progress);
   if (mca_btl_lfc_component.options.parameters.stats) print_stats();
@@ -253,7 +254,6 @@ static int finalize(mca_btl_base_module_t* btl) {
   lfc_registrations_close();
   lfc_adapter_close(lfc_btl.adapter);
   lfc_btl.adapter = NULL;
-  lfc_exchange_forget();
   drop_lists();
   return OPAL_SUCCESS;
 }

@@ -21,6 +21,7 @@ bool lfc_modex_publish(enum lfc_exchange_part part, const void* bytes, size_t si
     OPAL_MODEX_SEND_STRING(status, LFC_MODEX_GLOBAL, (char*)(uintptr_t)key,
                            (void*)(uintptr_t)record, record_size);
   }
+  if (status != OPAL_SUCCESS) lfc_exchange_drop(part);
   return status == OPAL_SUCCESS;
 }
 

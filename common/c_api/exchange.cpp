@@ -39,12 +39,12 @@ bool lfc_exchange_add(lfc_exchange_part part, const void* bytes, size_t size, co
   const auto* const first = static_cast<const std::uint8_t*>(bytes);
   if (part == LFC_EXCHANGE_ADDRESS) own_address.assign(first, first + size);
   if (part == LFC_EXCHANGE_COLL) own_coll.assign(first, first + size);
-  own_parts |= part;
   const std::size_t length = own_address.size();
-  own_record = {static_cast<std::uint8_t>(own_parts), 0, static_cast<std::uint8_t>(length),
+  own_record = {static_cast<std::uint8_t>(own_parts | part), 0, static_cast<std::uint8_t>(length),
                 static_cast<std::uint8_t>(length >> 8)};
   append(own_record, own_address);
   append(own_record, own_coll);
+  own_parts |= part;
   const bool complete = (own_parts & LFC_EXCHANGE_ADDRESS) != 0;
   *record = complete ? own_record.data() : nullptr;
   *record_size = complete ? own_record.size() : 0;
@@ -52,6 +52,8 @@ bool lfc_exchange_add(lfc_exchange_part part, const void* bytes, size_t size, co
 } catch (const std::bad_alloc&) {
   return false;
 }
+
+void lfc_exchange_drop(lfc_exchange_part part) { own_parts &= ~static_cast<unsigned>(part); }
 
 lfc_exchange_record lfc_exchange_own(void) {
   return {own_parts, own_address.data(), own_address.size(), own_coll.data(), own_coll.size()};

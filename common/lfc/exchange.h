@@ -14,8 +14,8 @@
  * the exchange and changes none afterwards, and no other process ever has its name. The memory is one byte for each
  * rank, up to the highest known rank of a job.
  *
- * Held by tests/rma/lookups.c and tests/unit/c_api/exchange_test.cpp. Threads: any, except that add, own and forget
- * are called alone.
+ * Held by tests/rma/lookups.c and tests/unit/c_api/exchange_test.cpp. Threads: any, except that add, drop, own and
+ * forget are called alone.
  */
 #ifndef LFC_EXCHANGE_H
 #define LFC_EXCHANGE_H
@@ -49,6 +49,8 @@ struct lfc_exchange_record {
  * short. */
 bool lfc_exchange_add(enum lfc_exchange_part part, const void* bytes, size_t size,
                       const void** record, size_t* record_size);
+/* Takes a part out of the record again, because the record with it has not been published. */
+void lfc_exchange_drop(enum lfc_exchange_part part);
 /* Returns the record of this process. */
 struct lfc_exchange_record lfc_exchange_own(void);
 /* Takes a record apart. Returns false, and no parts, if its sizes are wrong. */

@@ -44,6 +44,17 @@ TEST_CASE("a record is published as soon as it has an address, and has all parts
   CHECK(found.coll_size == 0);
 }
 
+TEST_CASE("a part that was not published is in no later record", "[c_api]") {
+  Exchange at;
+  at.add(LFC_EXCHANGE_COLL, kFacts);
+  lfc_exchange_drop(LFC_EXCHANGE_COLL);
+  at.add(LFC_EXCHANGE_ADDRESS, kAddress);
+  lfc_exchange_record found;
+  REQUIRE(lfc_exchange_read(at.record, at.size, &found));
+  CHECK(found.parts == LFC_EXCHANGE_ADDRESS);
+  CHECK(text(found.address, found.address_size) == kAddress);
+}
+
 TEST_CASE("a record that ends within its address has no parts", "[c_api]") {
   Exchange at;
   at.add(LFC_EXCHANGE_ADDRESS, kAddress);
