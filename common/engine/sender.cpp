@@ -125,7 +125,8 @@ void Sender::pump_queues(Peer& peer) {
 // False: a control frame still waits, because the link has no room at all.
 bool Sender::pump_control(Peer& peer) noexcept {
   while (!peer.control.empty()) {
-    const Peer::ControlFrame frame = peer.control.front();  // a reply inside may move it
+    const Peer::ControlFrame frame =
+        peer.control.front();  // its place may change when the queue grows
     if (!send_answer(peer, frame)) {
       retry_later(peer);
       return false;

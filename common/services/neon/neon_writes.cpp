@@ -37,8 +37,7 @@ void NeonWrites::forget() noexcept {
 
 NeonWrites::~NeonWrites() = default;
 
-void NeonWrites::map(neon::Rank rank, std::uint64_t address, std::uint64_t size,
-                     std::byte* here) noexcept {
+void NeonWrites::map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here) {
   Target& target = targets_.at(rank);
   target.mapped = here;
   target.address = address;

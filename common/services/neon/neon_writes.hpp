@@ -37,7 +37,7 @@ class NeonWrites {
   void forget() noexcept;
 
   // The memory of `rank` from `address` there on is mapped at `here`: large puts to it are copied.
-  void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here) noexcept;
+  void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here);
   // Determines whether puts to that rank can go straight into its memory, and opens the connection.
   void prepare(neon::Rank to);
   // Puts that start now may go straight into memory, until forbid().

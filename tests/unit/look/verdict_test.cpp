@@ -223,7 +223,7 @@ TEST_CASE("verdict: a window that is not opened, and operations that are not ans
 }
 
 Row communicator(std::uint64_t next_step, bool waits) {
-  Row made{"communicator", {{"key", 99}, {"ranks", 3, "", {0, 1, 2}}, {"next_step", next_step}}};
+  Row made{"communicator", {{"key", 99}, {"ranks", 3}, {"next_step", next_step}}};
   if (waits)
     made.values.insert(made.values.end(), {{"operation", 4096}, {"kind", 0}, {"first_step", 7}});
   return made;

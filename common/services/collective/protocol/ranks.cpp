@@ -19,6 +19,10 @@ Ranks::Ranks(Membership membership, std::uint32_t self, std::vector<std::uint32_
 }
 
 std::uint32_t Ranks::lane_of(std::uint32_t member) const noexcept {
+  if (local_.back() - local_.front() == local_.size() - 1) {  // members in a row
+    const std::uint32_t lane = member - local_.front();
+    return lane < local_.size() ? lane : 0;
+  }
   const auto found = std::lower_bound(local_.begin(), local_.end(), member);
   return found != local_.end() && *found == member
              ? static_cast<std::uint32_t>(found - local_.begin())
