@@ -151,7 +151,11 @@ Mapping SharedFile::map(std::size_t offset, std::size_t size) const noexcept {
   return {};
 }
 
-bool SharedFile::grow(std::size_t size) noexcept { return resize(fd_->get(), size); }
+bool SharedFile::grow(std::size_t size) noexcept {
+  struct stat facts {};
+  if (fstat(fd_->get(), &facts) != 0) return false;
+  return static_cast<std::uint64_t>(facts.st_size) >= size || resize(fd_->get(), size);
+}
 
 bool SharedFile::discard(std::size_t offset, std::size_t size) noexcept {
   return fallocate(fd_->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

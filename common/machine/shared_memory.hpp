@@ -55,7 +55,7 @@ class SharedFile {
   const SharedMemoryName& name() const noexcept { return name_; }
   // Not open if the kernel refuses, or if the part is not within the file.
   Mapping map(std::size_t offset, std::size_t size) const noexcept;
-  // For the owner; mapped parts stay.
+  // For the owner: makes the file at least this long. Mapped parts stay. False: the kernel refuses.
   bool grow(std::size_t size) noexcept;
   // Gives the pages in this range back to the kernel, so they are zeros again. False: the kernel refuses.
   bool discard(std::size_t offset, std::size_t size) noexcept;

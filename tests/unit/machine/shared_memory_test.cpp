@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -114,7 +115,11 @@ TEST_CASE("shared memory: parts of a file that grows", "[machine]") {
   CHECK(own->used() >= 4096);
   REQUIRE(own->discard(4096, 4096));
   CHECK(there.data()[5] == std::byte{0});
-  CHECK_FALSE(own->grow(100));  // sealed, so no access can fault
+  CHECK(own->grow(100));  // it is longer already, and stays so
+  CHECK(own->map(4096, 4096).is_open());
+  // Sealed, so no access can fault.
+  CHECK(ftruncate(static_cast<int>(own->name().fd), 4096) != 0);
+  CHECK(errno == EPERM);
   CHECK_FALSE(own->map(8000, SIZE_MAX).is_open());
 }
 
