@@ -6,6 +6,12 @@
 // than `kCollBoards`, the kernel gets back the memory of unused boards. If there is no memory for another board, the
 // first member publishes a refusal, which the others find.
 //
+// Boards of one size are made in blocks: one board at first, then as many as there are, up to kBlock. For more than 4
+// ranks a block has fewer boards, from 17 ranks on one. A process maps a block in one call when it needs its first
+// board, and touches the first page of each. So a communicator mostly finds a board that is mapped and touched. A
+// process that cannot map the block maps the board alone. Each board that is not used yet takes a page (4 KiB). *Held
+// by* arena_test.cpp.
+//
 // A persistent request gets a board only while fewer than a third of the limit (`kCollBoards`) are in use. The rest is
 // for communicators and their neighbourhoods. *Held by* arena_test.cpp and tests/mpi/coll_limit.c.
 //
@@ -40,12 +46,20 @@ struct ArenaName {
 };
 static_assert(sizeof(ArenaName) == 96);
 
+// The place of a board in its block.
+struct BoardPlace {
+  std::uint16_t number = 0;
+  std::uint16_t count = 1;  // boards in the block
+};
+
 class OwnArena {
  public:
   // No process has more communicators at a time: their numbers have 16 bits in ob1's headers. Unused boards of other
   // sizes have entries as well.
   static constexpr std::size_t kEntries = 65536;
   static_assert(kEntries > 3 * limits::kMostCollBoards);
+  // Most boards of a block for up to 4 ranks. For more ranks it has fewer, from 17 ranks on one.
+  static constexpr std::uint32_t kBlock = 8;
 
   // Makes the arena of this process. Null: it can share no memory, for the reason in `why_not`.
   static std::unique_ptr<OwnArena> create(std::string& why_not,
@@ -57,21 +71,24 @@ class OwnArena {
   // Returns a fresh board to which `users` ranks will attach, this process among them. Null: no memory, or more than
   // `most_boards` communicators at a time; the others find the refusal.
   std::byte* make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
-  // Boards in use or kept for later use.
+  // Boards that are or have been in use.
   std::size_t boards() const noexcept;
 
  private:
   struct Made {
-    Mapping mapping;  // not open: an entry of a refused board
+    std::byte* memory;  // null: an entry of a refused board
     std::uint32_t lanes;
     std::uint64_t offset;
-    bool in_use;
-    bool has_memory;  // it has been used, so the kernel gave it memory
+    BoardPlace place;
+    bool in_use = false;
+    bool has_been_used = false;
+    bool has_memory = false;  // it has been used since the kernel gave it memory
   };
   explicit OwnArena(std::size_t most_boards) noexcept : most_boards_(most_boards) {}
   void reclaim() noexcept;
   std::size_t find_free(std::uint32_t lanes) const noexcept;
-  bool add_board(std::uint32_t lanes);
+  std::uint32_t boards_of_block(std::uint32_t lanes) const noexcept;
+  bool add_block(std::uint32_t lanes, std::uint32_t count);
   bool has_room(std::size_t most) const noexcept { return in_use_ + reserved_.size() < most; }
   void give_memory_back() noexcept;
   void publish(std::size_t index, std::uint64_t key) noexcept;
@@ -81,6 +98,7 @@ class OwnArena {
   SharedFile file_;
   Mapping directory_;
   const std::size_t most_boards_;
+  std::vector<Mapping> blocks_;
   std::vector<Made> boards_;  // board i has entry i of the directory
   std::size_t in_use_ = 0;
   std::unordered_set<std::uint64_t> reserved_;  // keys of boards that are still to be made
@@ -91,18 +109,20 @@ class PeerArena {
  public:
   explicit PeerArena(const ArenaName& name) noexcept : name_(name) {}
   // Returns the board of this key. Null: it is not there yet; with `refused`, which is set once, it never will be. If
-  // why_not() is not empty, the arena is out of reach.
+  // why_not() is not empty, the arena is out of reach, or this board cannot be mapped.
   std::byte* find(std::uint64_t key, std::uint32_t lanes, bool& refused);
   const std::string& why_not() const noexcept { return why_not_; }
   bool reachable() { return open(); }
 
  private:
   bool open();
+  std::byte* board_at(std::uint64_t offset, BoardPlace place, std::uint32_t lanes);
 
   ArenaName name_;
   SharedFile file_;
   Mapping directory_;
-  std::map<std::uint64_t, Mapping> boards_;  // by offset; kept, since boards are used again
+  std::map<std::uint64_t, Mapping> blocks_;  // by offset; kept, since boards are used again
+  std::map<std::uint64_t, Mapping> alone_;   // boards whose block could not be mapped, by offset
   std::string why_not_;
 };
 

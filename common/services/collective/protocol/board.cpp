@@ -36,9 +36,10 @@ Board::Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcep
       lanes_(lanes),
       self_(self) {}
 
-void Board::format(std::byte* memory, std::uint32_t lanes, std::uint32_t users) noexcept {
+void Board::format(std::byte* memory, std::uint32_t lanes, std::uint32_t users,
+                   bool zeroed) noexcept {
   // The rooms need no cleaning.
-  std::fill_n(memory, rooms_offset(lanes), std::byte{0});
+  if (!zeroed) std::fill_n(memory, rooms_offset(lanes), std::byte{0});
   // Whoever sees it in use sees that its old key is gone: pairs with is_free().
   Board(memory, lanes, 0).head().attached.store(users, std::memory_order_release);
 }

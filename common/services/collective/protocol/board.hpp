@@ -42,8 +42,10 @@ class Board {
   Board() = default;
   Board(std::byte* memory, std::uint32_t lanes, std::uint32_t self) noexcept;
   static std::size_t size(std::uint32_t lanes) noexcept;
-  // Makes fresh memory a board from which `users` ranks will detach.
-  static void format(std::byte* memory, std::uint32_t lanes, std::uint32_t users) noexcept;
+  // Makes memory a board from which `users` ranks will detach. `zeroed`: nothing was written to it since the kernel
+  // zeroed it, so no page of it is touched that is not needed yet.
+  static void format(std::byte* memory, std::uint32_t lanes, std::uint32_t users,
+                     bool zeroed = false) noexcept;
 
   bool is_open() const noexcept { return memory_ != nullptr; }
   std::uint32_t lanes() const noexcept { return lanes_; }

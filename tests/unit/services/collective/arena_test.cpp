@@ -1,13 +1,202 @@
 // Arenas of coll lfc: which rank finds which board.
 #include "services/collective/arena.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "catch.hpp"
+#include "machine/file_descriptor.hpp"
 #include "services/collective/protocol/board.hpp"
 #include "services/collective/protocol/names.hpp"
 
 namespace lfc {
+namespace {
+
+const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+// Mappings of arenas and other shared memory of LFC in this process.
+int mappings() {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += line.find("/memfd:lfc-") != std::string::npos ? 1 : 0;
+  return count;
+}
+
+// Whether an access to this page does not fault.
+bool is_touched(const std::byte* page) {
+  const FileDescriptor map(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+  std::uint64_t entry = 0;
+  const auto at = reinterpret_cast<std::uintptr_t>(page) / kPage * sizeof entry;
+  return ::pread(map.get(), &entry, sizeof entry, static_cast<off_t>(at)) == sizeof entry &&
+         entry >> 63 != 0;
+}
+
+// Whether shared memory takes one page for each page that is touched, and not a huge one for many.
+bool has_single_pages() {
+  std::string setting;
+  std::getline(std::ifstream("/sys/kernel/mm/transparent_hugepage/shmem_enabled"), setting);
+  for (const char* const huge : {"[always]", "[within_size]", "[force]"})
+    if (setting.find(huge) != std::string::npos) {
+      std::printf("arena: huge pages for shared memory (%s), so no pages are counted\n", huge);
+      return false;
+    }
+  return true;
+}
+
+// While it exists, this process gets at most so many more bytes of address space.
+class FewAddresses {
+ public:
+  explicit FewAddresses(std::size_t more) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    ::getrlimit(RLIMIT_AS, &before_);
+    rlimit few = before_;
+    few.rlim_cur = pages * kPage + more;
+    ::setrlimit(RLIMIT_AS, &few);
+  }
+  ~FewAddresses() { ::setrlimit(RLIMIT_AS, &before_); }
+  FewAddresses(const FewAddresses&) = delete;
+  FewAddresses& operator=(const FewAddresses&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// Bytes that the arena's file has from the kernel.
+std::size_t memory_of(const OwnArena& own) {
+  std::string why_not;
+  const auto file = SharedFile::open(own.name().memory, why_not);
+  return file ? file->used() : 0;
+}
+
+}  // namespace
+
+TEST_CASE("boards of a block are mapped at once, and found touched", "[coll]") {
+  constexpr std::uint32_t kLanes = 2;
+  std::string why_not;
+  const auto own = OwnArena::create(why_not);
+  REQUIRE(own != nullptr);
+  PeerArena local_peer(own->name());
+  REQUIRE(local_peer.reachable());
+  const bool single = has_single_pages();
+  const std::size_t distance = round_up(Board::size(kLanes), kPage);
+  const int before = mappings();
+  const std::size_t memory = memory_of(*own);
+  for (std::uint64_t key = 1; key <= OwnArena::kBlock + 1; ++key) {
+    INFO("board " << key);
+    // A board of another size between them has a block of its own.
+    if (key == 3) REQUIRE(own->make(100, 64, 64) != nullptr);
+    std::byte* const made = own->make(key, kLanes, kLanes);
+    REQUIRE(made != nullptr);
+    bool refused = false;
+    std::byte* const found = local_peer.find(key, kLanes, refused);
+    REQUIRE(found != nullptr);
+    // The boards of this block, also those that are not made yet.
+    const std::size_t count = key == 1 ? 1u : std::has_single_bit(key - 1) ? key - 1 : 0u;
+    for (std::size_t i = 0; i < count; ++i) {
+      INFO("board " << i << " of its block");
+      REQUIRE(is_touched(made + i * distance));
+      REQUIRE(is_touched(found + i * distance));
+      if (single) REQUIRE_FALSE(is_touched(made + (i + 1) * distance - kPage));  // a room
+    }
+    Board(made, kLanes, 0).publish(0, 0, {});
+    CHECK(Board(found, kLanes, 1).ready(0, 0));
+    CHECK_FALSE(Board(found, kLanes, 1).ready(1, 0));
+    if (key == 1 && single) CHECK(memory_of(*own) <= memory + 2 * kPage);  // one of the directory
+    const int blocks = 1 + std::bit_width(key - 1);  // 1, 1, 2, 4 and 8 boards
+    CHECK(mappings() == before + 2 * blocks + (key >= 3 ? 1 : 0));
+  }
+  if (single) CHECK(memory_of(*own) <= memory + (1 + 2 * OwnArena::kBlock + 1) * kPage);
+  CHECK(own->boards() == OwnArena::kBlock + 2);  // unused ones are not counted
+}
+
+TEST_CASE("a board is mapped alone where its block cannot be mapped", "[coll]") {
+  constexpr std::uint32_t kLanes = 16;  // a block has at most 2 boards
+  const std::size_t room = Board::size(kLanes) * 3 / 2;
+  std::string why_not;
+  const auto own = OwnArena::create(why_not);
+  REQUIRE(own != nullptr);
+  PeerArena local_peer(own->name());
+  REQUIRE(local_peer.reachable());
+  std::vector<std::byte*> made;
+  std::vector<std::byte*> found;
+  bool refused = false;
+  for (std::uint64_t key = 1; key <= 5; ++key) {
+    INFO("board " << key);
+    if (key == 3) {
+      const FewAddresses few(room);  // boards 3 and 4 would be a block
+      made.push_back(own->make(key, kLanes, kLanes));
+    } else {
+      made.push_back(own->make(key, kLanes, kLanes));
+    }
+    REQUIRE(made.back() != nullptr);
+  }
+  CHECK(made[4] == made[3] + round_up(Board::size(kLanes), kPage));  // a block again
+  for (std::uint64_t key = 1; key <= 5; ++key) {
+    INFO("board " << key);
+    {
+      const FewAddresses few(room);
+      found.push_back(local_peer.find(key, kLanes, refused));
+    }
+    REQUIRE(found.back() != nullptr);
+    CHECK(local_peer.why_not().empty());
+    CHECK(local_peer.find(key, kLanes, refused) == found.back());
+  }
+  for (std::uint64_t i = 0; i < 5; ++i) Board(made[i], kLanes, 0).publish(0, i, {});
+  for (std::uint64_t i = 0; i < 5; ++i)
+    for (std::uint64_t step = 0; step < 5; ++step)
+      CHECK(Board(found[i], kLanes, 1).ready(0, step) == (step == i));
+}
+
+TEST_CASE("a board that could not be mapped does not hide that another one is not made yet",
+          "[coll]") {
+  constexpr std::uint32_t kLanes = 16;
+  std::string why_not;
+  const auto own = OwnArena::create(why_not);
+  REQUIRE(own != nullptr);
+  PeerArena local_peer(own->name());
+  REQUIRE(local_peer.reachable());
+  REQUIRE(own->make(1, kLanes, kLanes) != nullptr);
+  bool refused = false;
+  const std::byte* found = nullptr;
+  {
+    const FewAddresses few(Board::size(kLanes) / 2);
+    found = local_peer.find(1, kLanes, refused);
+  }
+  CHECK(found == nullptr);
+  CHECK(local_peer.why_not().find("Cannot allocate memory") != std::string::npos);
+  CHECK(local_peer.find(2, kLanes, refused) == nullptr);
+  CHECK(local_peer.why_not().empty());
+  CHECK(local_peer.find(1, kLanes, refused) != nullptr);
+  CHECK_FALSE(refused);
+}
+
+TEST_CASE("a board that is used again is empty", "[coll]") {
+  constexpr std::uint32_t kLanes = 2;
+  std::string why_not;
+  const auto own = OwnArena::create(why_not);
+  REQUIRE(own != nullptr);
+  std::byte* const first = own->make(1, kLanes, kLanes);
+  REQUIRE(first != nullptr);
+  for (std::uint64_t step = 0; step < 2; ++step)
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)
+      Board(first, kLanes, lane).publish(lane, step, {});
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) Board(first, kLanes, lane).detach();
+  std::byte* const again = own->make(2, kLanes, kLanes);
+  REQUIRE(again == first);
+  for (std::uint64_t step = 0; step < 2; ++step)
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)
+      CHECK_FALSE(Board(again, kLanes, 0).ready(lane, step));
+}
 
 TEST_CASE("a communicator for which there is no board is refused to all its ranks", "[coll]") {
   constexpr std::uint32_t kLanes = 3;
@@ -62,6 +251,7 @@ TEST_CASE("boards that nobody uses leave room for those of communicators of anot
         bool refused = false;
         std::byte* const found = local_peer.find(key, lanes, refused);
         REQUIRE(found != nullptr);
+        CHECK_FALSE(Board(found, lanes, 1).ready(lanes - 1, i));  // memory given back is zero
         Board(made.back(), lanes, 0).publish(lanes - 1, i, {});
         CHECK(Board(found, lanes, 1).ready(lanes - 1, i));
       }
