@@ -18,7 +18,14 @@ CommunicatorState::CommunicatorState(Membership membership, std::uint32_t self,
 
 CommunicatorState::~CommunicatorState() {
   if (reserved_) environment_.cancel_board(*reserved_);  // without effect if the board was made
+  // First the tree: its NI writes onto the board, which another communicator gets once all ranks have detached.
+  tree_.reset();
   if (board_.is_open()) board_.detach();
+}
+
+std::unique_ptr<TreeNode> CommunicatorState::take_tree() noexcept {
+  if (tree_ != nullptr) tree_->set_board({});
+  return std::move(tree_);
 }
 
 // --- The ranks of this node ---

@@ -90,7 +90,8 @@ class CommunicatorState : public Ranks {
   // Null: there are none.
   TreeNode* tree() noexcept { return tree_.get(); }
   const TreeNode* tree() const noexcept { return tree_.get(); }
-  std::unique_ptr<TreeNode> take_tree() noexcept { return std::move(tree_); }
+  // Hands over the tree. From then on the NI writes nothing onto the board.
+  std::unique_ptr<TreeNode> take_tree() noexcept;
   // Gives the tree the peer of a root; it may not have been connected before.
   void know(std::uint32_t member);
 

@@ -43,7 +43,7 @@ class TreeNode final : public Multicast::Receiver {
   bool drained();
   void leave() noexcept;
 
-  // Sets the board of this node, once it exists; results go to this rank's lane.
+  // Sets the board of this node, once it exists; results go to this rank's lane. Not open: it is used no more.
   void set_board(const Board& board) noexcept;
   // From now on packets of the operation are placed: results in operation.out, or contributions at its root.
   void begin(CollOperation& operation);
