@@ -21,6 +21,7 @@
 #include "services/push/push.hpp"
 #include "services/windows/engine_carrier.hpp"
 #include "services/windows/epoch_calls.hpp"
+#include "services/windows/member_regions.hpp"
 #include "services/windows/protocol/bundle.hpp"
 #include "services/windows/protocol/epochs.hpp"
 #include "services/windows/protocol/exposed_memory.hpp"
@@ -117,6 +118,10 @@ void window(WindowService* windows, WindowShape shape, const View& origin, const
 
 void engine_carrier(WindowService& windows, Window& window, PeerId id) {
 #include "common/services/windows/engine_carrier.hpp.example"
+}
+
+void member_regions(std::uint32_t ranks, std::span<const WindowFacts> facts) {
+#include "common/services/windows/member_regions.hpp.example"
 }
 
 void epoch_calls(Window& window, const View& origin, const View& there) {

@@ -9,13 +9,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "link/region.hpp"
 #include "look/records.hpp"
 #include "machine/shared_memory.hpp"
+#include "services/windows/member_regions.hpp"
 #include "services/windows/protocol/carrier.hpp"
 #include "sync/published.hpp"
 
@@ -24,14 +26,26 @@ namespace lfc {
 class Window;
 class WindowService;
 
+// The region handle of a member to which a link copies: set when the link is first used, and empty before.
+class RouteRegion {
+ public:
+  void set(const RegionHandle& handle) { handle_ = std::make_unique<const RegionHandle>(handle); }
+  operator const RegionHandle&() const noexcept {
+    static const RegionHandle none;
+    return handle_ != nullptr ? *handle_ : none;
+  }
+
+ private:
+  std::unique_ptr<const RegionHandle> handle_;
+};
+
 // Where frames and copies for a member go.
 struct WindowRoute {
   PeerId peer = kNoPeer;
   std::uint32_t id = 0;  // the window's name there
   std::uint64_t base = 0;
-  RegionHandle region;
-  std::optional<SharedMemory> segment;
-  Published<bool> link_known{false};  // Reach has the link's abilities; nothing else in it changes
+  RouteRegion region;
+  Published<bool> link_known{false};  // Reach has the link's abilities; nothing else changes
 };
 
 class EngineCarrier final : public rma::Carrier {
@@ -43,6 +57,12 @@ class EngineCarrier final : public rma::Carrier {
   WindowRoute& route(rma::Rank rank) noexcept { return routes_[rank]; }
   const WindowRoute& route(rma::Rank rank) const noexcept { return routes_[rank]; }
   const std::vector<WindowRoute>& routes() const noexcept { return routes_; }
+  MemberRegions& regions() noexcept { return regions_; }
+  // Keeps the segment of a local peer mapped as long as the window. Returns its memory.
+  std::byte* keep(SharedMemory segment) {
+    segments_.push_back(std::move(segment));
+    return segments_.back().data();
+  }
 
   PeerId peer_of(rma::Rank rank) const noexcept override { return routes_[rank].peer; }
   std::size_t frame_bytes() const noexcept override;
@@ -64,6 +84,8 @@ class EngineCarrier final : public rma::Carrier {
   Window& window_;
   const rma::Rank rank_;
   std::vector<WindowRoute> routes_;
+  MemberRegions regions_;
+  std::vector<SharedMemory> segments_;  // of local peers
 };
 
 }  // namespace lfc

@@ -23,7 +23,7 @@ struct Insight<Window> {
   static const std::vector<rma::OriginPeer>& targets(const Window& window) {
     return window.protocol_.origin.peers_;
   }
-  static const std::vector<rma::TargetPeer>& origins(const Window& window) {
+  static const std::vector<std::unique_ptr<rma::TargetPeer>>& origins(const Window& window) {
     return window.protocol_.target.peers_;
   }
 };
@@ -71,26 +71,27 @@ const look::Schema Insight<rma::OriginPeer>::kSchema = look::schema("window_targ
 
 template <>
 const look::Field Insight<rma::TargetPeer>::kFields[] = {
-    number<std::uint32_t>("completes", {offsetof(rma::TargetPeer, completes)}),
-    number<std::uint32_t>("completes_used", {offsetof(rma::TargetPeer, completes_used)}),
-    number<bool>("holds", {offsetof(rma::TargetPeer, holds)}),
+    // Behind a pointer, which is null for a member that has sent nothing.
+    number<std::uint32_t>("completes", {0, offsetof(rma::TargetPeer, completes)}),
+    number<std::uint32_t>("completes_used", {0, offsetof(rma::TargetPeer, completes_used)}),
+    number<bool>("holds", {0, offsetof(rma::TargetPeer, holds)}),
 };
 template <>
 const look::Schema Insight<rma::TargetPeer>::kSchema = look::schema("window_origin", kFields);
 
 namespace {
 
-template <class T>
-look::Published rows(const std::vector<T>& all, const Window& window) noexcept {
-  return {Insight<T>::kSchema, all.data(), all.size(), sizeof(T), &window};
+template <class T, class Item = T>
+look::Published rows(const std::vector<Item>& all, const Window& window) noexcept {
+  return {Insight<T>::kSchema, all.data(), all.size(), sizeof(Item), &window};
 }
 
 }  // namespace
 
 WindowShown::WindowShown(const Window& window) noexcept
     : window_(Insight<Window>::kSchema, &window),
-      routes_(rows(Insight<Window>::routes(window), window)),
-      targets_(rows(Insight<Window>::targets(window), window)),
-      origins_(rows(Insight<Window>::origins(window), window)) {}
+      routes_(rows<WindowRoute>(Insight<Window>::routes(window), window)),
+      targets_(rows<rma::OriginPeer>(Insight<Window>::targets(window), window)),
+      origins_(rows<rma::TargetPeer>(Insight<Window>::origins(window), window)) {}
 
 }  // namespace lfc

@@ -137,7 +137,9 @@ WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumula
 // The link is queried for its abilities at the first operation that it could do.
 void Window::learn_link(std::uint32_t target) {
   WindowRoute& route = carrier_.route(target);
-  if (!route.link_known) windows_.learn_link(route, protocol_.origin.peer(target).reach);
+  if (route.link_known) return;
+  rma::OriginPeer& to = protocol_.origin.peer(target);
+  windows_.learn_link(route, carrier_.regions().at(target, route.base, to.size), to.reach);
 }
 
 WindowStatus Window::issue(const WindowCall& call) {

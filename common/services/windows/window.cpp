@@ -76,6 +76,8 @@ Window::~Window() {
 bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId> ids,
                      std::span<const bool> local_peers) {
   return windows_.locked([&] {
+    carrier_.regions().set(
+        ranks(), [&](std::uint32_t rank) -> const RegionHandle& { return facts[rank].region; });
     bool mapped = true;
     all_mapped_ = true;
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
@@ -83,7 +85,6 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
       carrier_.route(rank).peer = ids[rank];
       carrier_.route(rank).id = its.id;
       carrier_.route(rank).base = its.base;
-      carrier_.route(rank).region = its.region;
       rma::OriginPeer& peer = protocol_.origin.peer(rank);
       // In dynamic windows displacements are addresses.
       peer.displacement_unit = protocol_.memory.dynamic() ? 1 : its.displacement_unit;
@@ -109,11 +110,10 @@ bool Window::map(std::uint32_t rank, const WindowFacts& its, bool local_peer) {
   }
   if (!local_peer || its.segment.size == 0) return true;
   std::byte* segment = nullptr;
-  std::optional<SharedMemory>& opened = carrier_.route(rank).segment;
   if (memory.flavor() == Flavor::shared) {
     segment = segment_->data();  // all parts lie in one
-  } else if ((opened = SharedMemory::open(its.segment))) {
-    segment = opened->data();
+  } else if (std::optional<SharedMemory> opened = SharedMemory::open(its.segment)) {
+    segment = carrier_.keep(std::move(*opened));
   }
   if (segment != nullptr) {
     peer.control = reinterpret_cast<WindowControl*>(segment + its.control_offset);

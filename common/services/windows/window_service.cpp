@@ -270,10 +270,12 @@ void WindowService::continue_reply(ReplyMessage& message) {
 // --- By the link itself ---
 
 // Determines the abilities of the link to a member, and opens the connection. Called without the lock.
-void WindowService::learn_link(WindowRoute& route, Reach& reach) {
+void WindowService::learn_link(WindowRoute& route, const RegionHandle& region, Reach& reach) {
   const bool native = memory_.is_native(route.peer);
   const ServicePort::Access access(port_);
   if (route.link_known) return;  // by another thread, and read without the lock since
+  // Frames also need it, where the link cannot copy.
+  route.region.set(region);
   const LinkTraits& traits = port_.link_traits(route.peer);
   reach.remote_memory = native;
   reach.one_sided = reach.remote_memory && traits.one_sided;

@@ -76,7 +76,7 @@ class WindowService final : public Service {
   // --- Creation and end of windows ---
   void enter(Window& window);
   void leave(Window& window) noexcept;
-  void learn_link(WindowRoute& route, Reach& reach);
+  void learn_link(WindowRoute& route, const RegionHandle& region, Reach& reach);
   // Notes a window whose elements the host changes without their lock. Only the host reads the list.
   void settle_later(Window& window) { singles_.push_back(&window); }
 

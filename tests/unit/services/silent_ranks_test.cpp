@@ -23,6 +23,7 @@
 #include "services/collective/protocol/ranks.hpp"
 #include "services/collective/tree_node.hpp"
 #include "services/neon/neon_service.hpp"
+#include "services/windows/window_service.hpp"
 #include "unit/services/fake_port.hpp"
 
 namespace lfc {
@@ -144,6 +145,33 @@ TEST_CASE("a silent rank takes few bytes of an engine and of collectives", "[sil
           [&] { return std::make_unique<State>(engine.ni.services(), true); });
   measure("collectives: a member of any communicator", 26,
           [&] { return std::make_unique<State>(engine.ni.services(), false); });
+}
+
+TEST_CASE("a silent rank takes few bytes of a window", "[silent_ranks]") {
+  if (!heap_is_counted()) return;
+  FakePort port;
+  FakeMemory links;
+  FakeHost host;
+  WindowService windows(port, links, host, {[] {}, [](void*, WindowStatus) {}});
+  std::array<std::byte, 64> memory{};
+  std::vector<PeerId> peers(kRanks);
+  std::iota(peers.begin(), peers.end(), 0u);
+  const auto local_peers = std::make_unique<bool[]>(kRanks);
+  std::vector<WindowFacts> facts(kRanks);
+  measure("windows: a member", 185, [&] {
+    WindowShape shape;
+    shape.base = memory.data();
+    shape.size = memory.size();
+    shape.ranks = kRanks;
+    std::unique_ptr<Window> window = windows.create(std::move(shape));
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      facts[rank] = window->facts();
+      facts[rank].base +=
+          std::uint64_t{rank} * rank * 4096;  // as with random layouts of address spaces
+    }
+    window->connect(facts, peers, {local_peers.get(), kRanks});
+    return window;
+  });
 }
 
 TEST_CASE("a silent rank takes few bytes of a window of NEON", "[silent_ranks]") {

@@ -159,7 +159,7 @@ void Target::answer_result(Rank from, const WindowHead& head, WindowStatus statu
 
 // Sends the count of a member's fragments, and their first error status.
 void Target::answer_counted(Rank from, AckKind kind) {
-  TargetPeer& peer = peers_[from];
+  TargetPeer& peer = this->peer(from);
   WindowAck ack{};
   ack.kind = static_cast<std::uint8_t>(kind);
   ack.status = static_cast<std::uint8_t>(std::exchange(peer.ack_status, WindowStatus::ok));
@@ -170,7 +170,7 @@ void Target::answer_counted(Rank from, AckKind kind) {
 // --- Counting ---
 
 Verdict Target::count(Rank from, const WindowHead& head, WindowStatus status) {
-  TargetPeer& peer = peers_[from];
+  TargetPeer& peer = this->peer(from);
   ++peer.received;
   if ((head.flags & kInFence) != 0) ++fence_received_[(head.flags & kOddFence) != 0 ? 1 : 0];
   if (status != WindowStatus::ok) peer.ack_status = status;
@@ -202,7 +202,7 @@ Verdict Target::end_access(Rank from, const WindowHead& head) {
 
 // unlock_if_due() sends the reply.
 Verdict Target::end_lock(Rank from, const WindowHead& head) {
-  TargetPeer& peer = peers_[from];
+  TargetPeer& peer = this->peer(from);
   if (!peer.holds || peer.unlock_pending) return Verdict::malformed;
   peer.unlock_pending = true;
   peer.unlock_count = head.count;
@@ -212,7 +212,7 @@ Verdict Target::end_lock(Rank from, const WindowHead& head) {
 
 // Frees a member's lock when all its fragments have arrived, and notifies the member.
 void Target::unlock_if_due(Rank from) {
-  TargetPeer& peer = peers_[from];
+  TargetPeer& peer = this->peer(from);
   if (!peer.unlock_pending || peer.received < peer.unlock_count) return;
   peer.unlock_pending = peer.holds = false;
   TicketLock& lock = memory_.control().lock;
@@ -223,7 +223,7 @@ void Target::unlock_if_due(Rank from) {
 
 // Ends the access epochs of a member whose fragments have all arrived.
 void Target::check_completes(Rank from) {
-  TargetPeer& peer = peers_[from];
+  TargetPeer& peer = this->peer(from);
   std::erase_if(pending_completes_, [&](const PendingComplete& item) {
     if (item.rank != from || peer.received < item.count) return false;
     ++peer.completes;
@@ -233,7 +233,7 @@ void Target::check_completes(Rank from) {
 
 void Target::work() {
   for (const Rank from : std::exchange(acks_due_, {})) {
-    peers_[from].ack_due = false;
+    peer(from).ack_due = false;
     answer_counted(from, AckKind::counted);
   }
   grant_locks();
@@ -260,9 +260,10 @@ void Target::grant_locks() {
       if (!(ticket.past ? lock.enter_past(false) : lock.enter(ticket.ticket, ticket.exclusive)))
         continue;
       tickets_.erase(tickets_.begin() + static_cast<std::ptrdiff_t>(i));
-      peers_[ticket.rank].holds = true;
-      peers_[ticket.rank].holds_exclusive = ticket.exclusive;
-      peers_[ticket.rank].holds_past = ticket.past;
+      TargetPeer& holder = peer(ticket.rank);
+      holder.holds = true;
+      holder.holds_exclusive = ticket.exclusive;
+      holder.holds_past = ticket.past;
       carrier_.signal(ticket.rank, head_of(WindowKind::granted, 0));
       granted = true;
       break;

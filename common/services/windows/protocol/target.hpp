@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,7 +37,12 @@ class Target {
  public:
   Target(std::uint32_t ranks, ExposedMemory& memory, Carrier& carrier);
 
-  TargetPeer& peer(Rank rank) noexcept { return peers_[rank]; }
+  // Makes it at the member's first use.
+  TargetPeer& peer(Rank rank) {
+    std::unique_ptr<TargetPeer>& peer = peers_[rank];
+    if (peer == nullptr) peer = std::make_unique<TargetPeer>();
+    return *peer;
+  }
 
   Verdict serve(Rank from, WindowHead head, std::span<const std::byte> rest);
   // Applies the operations of a bundle one by one. One that is out of range fails alone.
@@ -52,10 +58,12 @@ class Target {
   // --- Exposure ---
 
   // Ends this member's access epoch towards itself.
-  void completed(Rank self) noexcept { ++peers_[self].completes; }
-  void expect_complete(Rank from) noexcept { ++peers_[from].completes_used; }
+  void completed(Rank self) { ++peer(self).completes; }
+  void expect_complete(Rank from) { ++peer(from).completes_used; }
   bool has_completed(Rank from) const noexcept {
-    return static_cast<std::int32_t>(peers_[from].completes - peers_[from].completes_used) >= 0;
+    const TargetPeer* const peer = peers_[from].get();
+    return peer == nullptr ||
+           static_cast<std::int32_t>(peer->completes - peer->completes_used) >= 0;
   }
   // Adds the number of fragments that a fence epoch must receive. all_in_fence(): all of them have arrived.
   void expect_in_fence(bool odd, std::uint32_t count) noexcept {
@@ -95,8 +103,8 @@ class Target {
 
   ExposedMemory& memory_;
   Carrier& carrier_;
-  std::vector<TargetPeer> peers_;
-  std::vector<Run> runs_;  // of the frame that is being served
+  std::vector<std::unique_ptr<TargetPeer>> peers_;  // null: this member has sent nothing
+  std::vector<Run> runs_;                           // of the frame that is being served
   std::uint32_t fence_received_[2] = {0, 0};
   std::uint32_t fence_expected_[2] = {0, 0};
   std::vector<PendingComplete> pending_completes_;
