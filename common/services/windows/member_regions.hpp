@@ -31,6 +31,8 @@ class MemberRegions {
     for (std::uint32_t rank = 1; rank < ranks; ++rank) compare(handle_of(rank));
     own_links_ = static_cast<std::uint32_t>(
         std::count_if(links_.begin(), links_.end(), [](const OnLink& link) { return link.own; }));
+    if (own_names_) names_.reserve(ranks);
+    own_.reserve(std::size_t{ranks} * own_links_);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) keep(handle_of(rank));
   }
   // `address` and `size`: of the member's memory. Without memory, a member has an empty handle.

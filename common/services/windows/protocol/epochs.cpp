@@ -70,6 +70,7 @@ void Epochs::end_access() noexcept {
 
 WindowStatus Epochs::post(std::span<const Rank> group, bool no_check) {
   if (exposure_open_) return WindowStatus::sync;
+  for (const Rank rank : group) (void)target_.peer(rank);  // makes all, or changes nothing
   exposure_open_ = true;
   origin_.access().fence_open = false;
   exposure_group_.assign(group.begin(), group.end());

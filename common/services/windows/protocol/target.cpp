@@ -245,6 +245,7 @@ Verdict Target::on_lock(Rank from, const WindowHead& head) {
   // A member has one lock of a window at a time, so more requests than members are invalid.
   const bool exclusive = (head.flags & kExclusive) != 0, past = (head.flags & kPast) != 0;
   if (tickets_.size() >= peers_.size() || (exclusive && past)) return Verdict::malformed;
+  (void)peer(from);  // made before the lock is taken for it: without memory for it, nothing is held
   tickets_.push_back({from, past ? 0 : memory_.control().lock.draw(), exclusive, past});
   grant_locks();
   return Verdict::release;
@@ -260,7 +261,7 @@ void Target::grant_locks() {
       if (!(ticket.past ? lock.enter_past(false) : lock.enter(ticket.ticket, ticket.exclusive)))
         continue;
       tickets_.erase(tickets_.begin() + static_cast<std::ptrdiff_t>(i));
-      TargetPeer& holder = peer(ticket.rank);
+      TargetPeer& holder = *peers_[ticket.rank];
       holder.holds = true;
       holder.holds_exclusive = ticket.exclusive;
       holder.holds_past = ticket.past;

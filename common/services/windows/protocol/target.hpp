@@ -37,7 +37,7 @@ class Target {
  public:
   Target(std::uint32_t ranks, ExposedMemory& memory, Carrier& carrier);
 
-  // Makes it at the member's first use.
+  // Makes it at the member's first use. Throws std::bad_alloc.
   TargetPeer& peer(Rank rank) {
     std::unique_ptr<TargetPeer>& peer = peers_[rank];
     if (peer == nullptr) peer = std::make_unique<TargetPeer>();
