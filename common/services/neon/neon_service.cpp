@@ -173,7 +173,11 @@ void NeonWindow::lost(PeerId peer) {
 
 // In a pass of the control program: handles losses, frames to this process itself, and frames that waited for room.
 void NeonWindow::deliver_own() {
-  for (const neon::Rank rank : std::exchange(lost_, {})) neon_.on_lost(rank);
+  while (!lost_.empty()) {  // if one throws, the others are handled in the next pass
+    const neon::Rank rank = lost_.back();
+    lost_.pop_back();
+    neon_.on_lost(rank);
+  }
   std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});
   for (const std::vector<std::byte>& frame : frames) {
     const auto header = load_pod<neon::Header>(frame.data());

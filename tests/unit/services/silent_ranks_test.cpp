@@ -182,12 +182,17 @@ TEST_CASE("a silent rank takes few bytes of a window of NEON", "[silent_ranks]")
   std::vector<PeerId> peers(kRanks);
   std::iota(peers.begin(), peers.end(), 0u);
   const std::vector<std::uint32_t> ids(kRanks, 5);
-  measure("NEON: a member of a window", 18, [&] {
-    auto window = std::make_unique<NeonWindow>(
+  const auto window = measure("NEON: a member of a window", 18, [&] {
+    auto made = std::make_unique<NeonWindow>(
         service, 0, neon::Limits{.frame = service->frame_bytes()}, exposure, kRanks);
-    window->connect(peers, ids);
-    return window;
+    made->connect(peers, ids);
+    return made;
   });
+  measure("NEON: a member of a window, once it is lost", 5, [&] {
+    for (const PeerId peer : peers) service->on_lost(peer);
+    return service->work();
+  });
+  CHECK(window->neon().origin().open(1) == 0);
 }
 
 }  // namespace lfc

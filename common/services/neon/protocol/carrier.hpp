@@ -1,11 +1,12 @@
 // Carrier: interface to the transport of one window's frames: an NI service, MPI messages, or a test.
-// Outlet: interface of Neon to its two halves, origin and target.
+// Outlet: interface of Neon to its two halves, origin and target, with the members that are lost.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "services/neon/protocol/operation.hpp"
 
@@ -45,6 +46,7 @@ class Carrier {
 class Outlet {
  public:
   virtual ~Outlet() = default;
+  bool is_lost(Rank rank) const noexcept { return lost_[rank]; }
   // As Carrier::send(). On false the half will be pumped for this peer.
   virtual bool send(Rank to, Header& header, std::span<const std::byte> list,
                     std::span<const std::byte> data) = 0;
@@ -54,14 +56,14 @@ class Outlet {
   virtual void no_room(Rank to) = 0;
   // A frame without data that must go; it is kept if it cannot go now.
   virtual void control(Rank to, const Header& header, const Token* token = nullptr) = 0;
-};
 
-// Returns whether the rank is known to be lost. `peers`: a SparseTable of states with a member `lost`.
-template <class Peers>
-bool is_lost(const Peers& peers, Rank rank) noexcept {
-  const auto* const known = peers.find(rank);
-  return known != nullptr && known->lost;
-}
+ protected:
+  explicit Outlet(std::uint32_t ranks) : lost_(ranks) {}
+  void note_loss(Rank rank) noexcept { lost_[rank] = true; }
+
+ private:
+  std::vector<bool> lost_;  // a bit for each rank, because most of them have no other state
+};
 
 // Copies the parts of a frame to `frame`, one after the other.
 inline void join_frame(std::byte* frame, const Header& header, std::span<const std::byte> list,

@@ -14,7 +14,8 @@ constexpr std::size_t kMaxControls = 1 << 18;
 }  // namespace
 
 Neon::Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier)
-    : limits_(limits),
+    : Outlet(ranks),
+      limits_(limits),
       carrier_(carrier),
       peers_(ranks),
       origin_(ranks, limits, *this, carrier, statistics_),
@@ -22,7 +23,7 @@ Neon::Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier)
 
 bool Neon::send(Rank to, Header& header, std::span<const std::byte> list,
                 std::span<const std::byte> data) {
-  if (is_lost(peers_, to)) return true;  // no process needs it
+  if (is_lost(to)) return true;  // no process needs it
   header.refund = target_.collect(to);
   if (carrier_.send(to, header, list, data)) {
     ++statistics_.frames;
@@ -34,7 +35,7 @@ bool Neon::send(Rank to, Header& header, std::span<const std::byte> list,
 }
 
 bool Neon::has_room(Rank to) {
-  if (is_lost(peers_, to) || carrier_.has_room(to)) return true;
+  if (is_lost(to) || carrier_.has_room(to)) return true;
   no_room(to);
   return false;
 }
@@ -79,10 +80,9 @@ bool Neon::pump() {
 bool Neon::on_frame(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
   if (from >= peers_.size() || size > std::max<std::size_t>(limits_.frame, Token::kRoom))
     return false;
-  if (const Peer* const known = peers_.find(from)) {
-    if (known->lost) return true;
-    if (known->controls.size() > kMaxControls) return false;
-  }
+  if (is_lost(from)) return true;
+  const Peer* const known = peers_.find(from);
+  if (known != nullptr && known->controls.size() > kMaxControls) return false;
   if (header.refund != 0 && !origin_.on_refund(from, header.refund)) return false;
   return dispatch(from, header, payload, size);
 }
@@ -111,10 +111,9 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
 }
 
 void Neon::on_lost(Rank peer) {
-  if (peer >= peers_.size() || is_lost(peers_, peer)) return;
-  Peer& gone = peers_.at(peer);
-  gone.lost = true;
-  gone.controls.clear();
+  if (peer >= peers_.size() || is_lost(peer)) return;
+  note_loss(peer);
+  if (Peer* const gone = peers_.find(peer)) gone->controls.clear();
   origin_.on_lost(peer);
   target_.on_lost(peer);
 }

@@ -39,6 +39,7 @@ class Neon final : private Outlet {
 
   // The payload is valid during the call. False: malformed, the peer should be given up (on_lost).
   bool on_frame(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+  // Ends the operations to and from the peer. A peer that has no state gets none.
   void on_lost(Rank peer);
   // Sends frames that found no room. True: some still wait for room.
   bool pump();
@@ -54,7 +55,6 @@ class Neon final : private Outlet {
   struct Peer {
     LazyQueue<Control> controls;  // found no room
     bool stalled = false;
-    bool lost = false;
   };
 
   bool send(Rank to, Header& header, std::span<const std::byte> list,

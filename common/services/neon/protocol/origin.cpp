@@ -52,7 +52,7 @@ Stream& Origin::stream(Rank target, std::uint32_t tag) {
 
 Status Origin::check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size) {
   if (target >= peers_.size()) return Status::rank;
-  if (is_lost(peers_, target)) return Status::unreachable;
+  if (outlet_.is_lost(target)) return Status::unreachable;
   const Stream& to = stream(target, tag);
   return to.granted != to.generation || fits(offset, size, to.size) ? Status::ok : Status::range;
 }
@@ -60,7 +60,7 @@ Status Origin::check(Rank target, std::uint32_t tag, std::uint64_t offset, std::
 Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset,
                    const void* data, std::uint64_t size, bool final, bool strong) {
   if (target >= peers_.size()) return Status::rank;
-  if (is_lost(peers_, target)) return Status::unreachable;
+  if (outlet_.is_lost(target)) return Status::unreachable;
   Stream& to = stream(target, tag);
   if (to.granted == to.generation && !fits(offset, size, to.size)) return Status::range;
   op.type = Operation::Type::put;
@@ -76,7 +76,7 @@ Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
 Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
                    std::uint64_t size) {
   if (target >= peers_.size()) return Status::rank;
-  if (is_lost(peers_, target)) return Status::unreachable;
+  if (outlet_.is_lost(target)) return Status::unreachable;
   Stream& from = stream(target, tag);
   if (from.granted == from.generation && !fits(offset, size, from.size)) return Status::range;
   op.type = Operation::Type::get;
@@ -106,7 +106,7 @@ Status Origin::put_notify(Operation& op, Rank target, std::uint64_t displacement
                           std::uint64_t size, std::span<const Run> runs, std::uint32_t index,
                           bool strong) {
   if (target >= peers_.size()) return Status::rank;
-  if (is_lost(peers_, target)) return Status::unreachable;
+  if (outlet_.is_lost(target)) return Status::unreachable;
   assert(runs.empty() || are_valid(runs, size));
   const std::uint64_t frames =
       runs.empty() ? std::max<std::uint64_t>(1, (size + limits_.frame - 1) / limits_.frame)
@@ -131,7 +131,7 @@ Status Origin::put_notify(Operation& op, Rank target, std::uint64_t displacement
 Status Origin::get_notify(Operation& op, Rank target, std::uint64_t displacement, void* data,
                           std::uint64_t size, std::uint32_t index) {
   if (target >= peers_.size()) return Status::rank;
-  if (is_lost(peers_, target)) return Status::unreachable;
+  if (outlet_.is_lost(target)) return Status::unreachable;
   op.type = Operation::Type::get_notify;
   op.data = static_cast<std::byte*>(data);
   op.size = size;
@@ -460,9 +460,9 @@ void Origin::written(Operation& op, Status status) {
 }
 
 void Origin::on_lost(Rank target) {
-  Peer& peer = peers_.at(target);
-  peer.lost = true;
-  peer.listed.clear();
+  Peer* const known = peers_.find(target);
+  if (known == nullptr) return;  // no operation was begun
+  known->listed.clear();
   const auto drop = [&](Stream& to) {
     to.listed = false;
     // written() completes direct writes under way.
@@ -475,8 +475,8 @@ void Origin::on_lost(Rank target) {
       if (!op->writing) finish(*op);
     }
   };
-  for (Stream& each : peer.streams) drop(each);
-  drop(peer.window);
+  for (Stream& each : known->streams) drop(each);
+  drop(known->window);
   awaited_.for_each([&](Operation& op) {
     if (op.stream->target != target) return;
     op.status = Status::unreachable;

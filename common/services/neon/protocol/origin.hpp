@@ -116,7 +116,6 @@ class Origin {
     std::vector<Stream*> listed;
     std::uint64_t open = 0;
     std::uint32_t charged = 0;
-    bool lost = false;
   };
   enum class Step : std::uint8_t { done, grant, budget, room, writes };
 

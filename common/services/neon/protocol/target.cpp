@@ -52,7 +52,7 @@ Status Target::announce(Announcement& buffer) {
     const Record* known = find_record(peers_, origin, buffer.tag);
     if (known != nullptr && (known->live != nullptr || known->recalled != nullptr))
       return Status::busy;
-    if (is_lost(peers_, origin)) status = Status::unreachable;
+    if (outlet_.is_lost(origin)) status = Status::unreachable;
   }
   if (status != Status::ok) return status;
   buffer.live = true;
@@ -123,7 +123,7 @@ void Target::grant(Record& each) {
 
 // Recalls the grant of a withdrawn announcement from the origin.
 void Target::take_back(Record& each) {
-  if (is_lost(peers_, each.origin)) return;
+  if (outlet_.is_lost(each.origin)) return;
   each.recalled = each.live;
   ++each.recalled->unheard;
   refuse_grant(each, each.announced, kFailed | kRecalled);
@@ -436,12 +436,12 @@ void Target::drop_early(Peer& peer, Record& each) {
 }
 
 void Target::on_lost(Rank lost) {
-  Peer& peer = peers_.at(lost);
-  peer.lost = true;
-  while (Answer* each = peer.answers.pop()) delete each;
-  peer.assemblies.clear();
-  for (Record& each : peer.records) {
-    drop_early(peer, each);
+  Peer* const known = peers_.find(lost);
+  if (known == nullptr) return;  // it has sent nothing, and no buffer was announced to it
+  while (Answer* each = known->answers.pop()) delete each;
+  known->assemblies.clear();
+  for (Record& each : known->records) {
+    drop_early(*known, each);
     if (each.recalled != nullptr) each.heard();
     Announcement* buffer = each.live;
     if (buffer == nullptr) continue;

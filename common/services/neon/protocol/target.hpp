@@ -116,7 +116,6 @@ class Target {
     std::vector<Assembly> assemblies;
     std::uint32_t held = 0;  // budget that parked data takes
     OwedCredits owed;        // budget to be given back, bytes
-    bool lost = false;
   };
   // The fate of a received frame.
   enum class Fate : std::uint8_t { now, later, late, malformed };

@@ -218,6 +218,20 @@ TEST_CASE("a lost peer leaves nobody waiting", "[neon]") {
   REQUIRE(world[0].neon.target().announce(theirs) == Status::unreachable);
 }
 
+TEST_CASE("a member that is lost before its first use is unreachable", "[neon]") {
+  World world(3, {});
+  Buffer buffer(8, {1, 2}, 7);
+  Op op;
+  world[0].neon.on_lost(1);
+  REQUIRE(put(world, op, 0, 1, 7, 0, std::vector<std::byte>(8)) == Status::unreachable);
+  REQUIRE(world[0].neon.target().announce(buffer) == Status::unreachable);
+  REQUIRE(world[0].neon.origin().open(1) == 0);
+  Header header;
+  header.kind = Kind::data;  // of another member it would be malformed
+  REQUIRE_FALSE(world[0].neon.on_frame(2, header, nullptr, 0));
+  REQUIRE(world[0].neon.on_frame(1, header, nullptr, 0));
+}
+
 TEST_CASE("frames that no honest peer sends are refused", "[neon]") {
   World world(2, {});
   Neon& neon = world[0].neon;
