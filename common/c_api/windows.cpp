@@ -156,8 +156,8 @@ bool lfc_rma_window_all_mapped(lfc_rma_window* window) { return of(window).all_m
 bool lfc_rma_window_query(lfc_rma_window* window, uint32_t rank, uint64_t* size, uint32_t* unit,
                           void** base) {
   const lfc::rma::OriginPeer& peer = of(window).peer(rank);
-  *size = peer.size;
-  *unit = peer.displacement_unit;
+  *size = of(window).size(rank);
+  *unit = of(window).displacement_unit(rank);
   *base = peer.mapped;
   return peer.reach.mapped;
 }

@@ -6,6 +6,7 @@
 
 #include "base/build_stamp.hpp"
 #include "base/choice.hpp"
+#include "base/column.hpp"
 #include "base/faults.hpp"
 #include "base/lazy_queue.hpp"
 #include "base/limits.hpp"
@@ -87,6 +88,13 @@ struct Peer {
 };
 void lazy_queue(const Peer::ControlFrame& frame, bool (*send)(const Peer::ControlFrame&)) {
 #include "common/base/lazy_queue.hpp.example"
+}
+
+struct Fact {
+  std::uint32_t displacement_unit;
+};
+void column(std::uint32_t ranks, std::span<const Fact> facts) {
+#include "common/base/column.hpp.example"
 }
 
 struct Carrier {

@@ -69,7 +69,7 @@ void origin(Origin& origin, const WindowCall& call) {
 #include "common/services/windows/protocol/origin.hpp.example"
 }
 
-void origin_peers(OriginPeers& peers, Shape shape) {
+void origin_peers(OriginPeers& peers, Shape shape, std::span<const WindowFacts> facts) {
 #include "common/services/windows/protocol/origin_peers.hpp.example"
 }
 

@@ -159,7 +159,7 @@ void ServiceFrames::act(Random& random) {
   const auto has_room = [&] {
     const Ni::Access access(ni_);
     rma::Origin& origin = now.window->protocol().origin;
-    return origin.make_room(origin.peer(1));
+    return origin.make_room(origin.use(1));
   };
   if (now.results.size() >= kMostOperations || !has_room()) return;
   Guarded& memory = now.results.emplace_back();

@@ -43,11 +43,11 @@ void EngineCarrier::wake() { windows_.wake(window_); }
 
 bool EngineCarrier::copy_at_once(const PlainCall& call) noexcept {
   const WindowRoute& route = routes_[call.target];
+  const RegionHandle& region = *window_.peer(call.target).region;
   MemoryPort& memory = windows_.memory_;
   const std::uint64_t there = route.base + call.offset;
-  return call.is_put()
-             ? memory.put_at_once(route.peer, call.origin, there, route.region, call.bytes)
-             : memory.get_at_once(route.peer, call.result, there, route.region, call.bytes);
+  return call.is_put() ? memory.put_at_once(route.peer, call.origin, there, region, call.bytes)
+                       : memory.get_at_once(route.peer, call.result, there, region, call.bytes);
 }
 
 bool EngineCarrier::copy_bundle(rma::Rank to, std::span<const std::byte> bundle) noexcept {
@@ -61,7 +61,7 @@ bool EngineCarrier::copy_bundle(rma::Rank to, std::span<const std::byte> bundle)
   }
   for (rma::BundleReader next(bundle); next; next.advance())
     pieces.push_back({next.operands(), route.base + next.entry().offset, next.entry().bytes});
-  return windows_.memory_.put_pieces_at_once(route.peer, pieces, route.region);
+  return windows_.memory_.put_pieces_at_once(route.peer, pieces, *window_.peer(to).region);
 }
 
 }  // namespace lfc

@@ -19,33 +19,17 @@
 #include "machine/shared_memory.hpp"
 #include "services/windows/member_regions.hpp"
 #include "services/windows/protocol/carrier.hpp"
-#include "sync/published.hpp"
 
 namespace lfc {
 
 class Window;
 class WindowService;
 
-// The region handle of a member to which a link copies: set when the link is first used, and empty before.
-class RouteRegion {
- public:
-  void set(const RegionHandle& handle) { handle_ = std::make_unique<const RegionHandle>(handle); }
-  operator const RegionHandle&() const noexcept {
-    static const RegionHandle none;
-    return handle_ != nullptr ? *handle_ : none;
-  }
-
- private:
-  std::unique_ptr<const RegionHandle> handle_;
-};
-
 // Where frames and copies for a member go.
 struct WindowRoute {
   PeerId peer = kNoPeer;
   std::uint32_t id = 0;  // the window's name there
   std::uint64_t base = 0;
-  RouteRegion region;
-  Published<bool> link_known{false};  // Reach has the link's abilities; nothing else changes
 };
 
 class EngineCarrier final : public rma::Carrier {
@@ -58,6 +42,12 @@ class EngineCarrier final : public rma::Carrier {
   const WindowRoute& route(rma::Rank rank) const noexcept { return routes_[rank]; }
   const std::vector<WindowRoute>& routes() const noexcept { return routes_; }
   MemberRegions& regions() noexcept { return regions_; }
+  // Returns the region handle of a member to which a link copies, and keeps it as long as the window. `size`: of its
+  // memory. Throws std::bad_alloc.
+  const RegionHandle& keep_region(rma::Rank rank, std::uint64_t size) {
+    return *handles_.emplace_back(
+        std::make_unique<const RegionHandle>(regions_.at(rank, routes_[rank].base, size)));
+  }
   // Keeps the segment of a local peer mapped as long as the window. Returns its memory.
   std::byte* keep(SharedMemory segment) {
     segments_.push_back(std::move(segment));
@@ -85,7 +75,8 @@ class EngineCarrier final : public rma::Carrier {
   const rma::Rank rank_;
   std::vector<WindowRoute> routes_;
   MemberRegions regions_;
-  std::vector<SharedMemory> segments_;  // of local peers
+  std::vector<std::unique_ptr<const RegionHandle>> handles_;  // of members to which links copy
+  std::vector<SharedMemory> segments_;                        // of local peers
 };
 
 }  // namespace lfc

@@ -80,7 +80,7 @@ WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
 
 WindowStatus EpochCalls::await_room(std::uint32_t target) {
   rma::Origin& origin = protocol_.origin;
-  return wait_until([&] { return origin.make_room(origin.peer(target)); }, Errors::kept);
+  return wait_until([&] { return origin.make_room(origin.use(target)); }, Errors::kept);
 }
 
 // No call waits for a post to a member that puts nothing, so drain() waits until such posts have left. Held by "posts
@@ -181,10 +181,10 @@ WindowStatus EpochCalls::settle_locks() {
 }
 
 WindowStatus EpochCalls::lock(std::uint32_t target, bool exclusive, bool no_check) {
-  rma::OriginPeer& peer = protocol_.origin.peer(target);
   const WindowStatus settled = settle_locks();
   if (settled != WindowStatus::ok) return settled;
   const WindowStatus begun = windows_.locked([&] {
+    rma::OriginPeer& peer = protocol_.origin.use(target);
     LockOrder& order = windows_.lock_order();
     protocol_.origin.access().beside = order.any();
     peer.beside = order.others();
@@ -193,6 +193,7 @@ WindowStatus EpochCalls::lock(std::uint32_t target, bool exclusive, bool no_chec
     return status;
   });
   if (begun != WindowStatus::ok) return begun;
+  rma::OriginPeer& peer = *protocol_.origin.find(target);
   if (no_check || !peer.lock_is_mapped()) {
     order_.all();
     return WindowStatus::ok;
@@ -225,9 +226,9 @@ WindowStatus EpochCalls::release(rma::OriginPeer& peer) {
 }
 
 WindowStatus EpochCalls::unlock(std::uint32_t target) {
-  rma::OriginPeer& peer = protocol_.origin.peer(target);
-  if (protocol_.origin.access().lock_all || peer.lock == rma::OriginPeer::Lock::none)
+  if (protocol_.origin.access().lock_all || peer(target).lock == rma::OriginPeer::Lock::none)
     return WindowStatus::sync;
+  rma::OriginPeer& peer = *protocol_.origin.find(target);
   WindowStatus status = WindowStatus::ok;
   if (peer.lock != rma::OriginPeer::Lock::held || !peer.lock_is_mapped()) {
     windows_.locked([&] { rma::Epochs::let_unlock_ride(peer); });
@@ -264,12 +265,12 @@ WindowStatus EpochCalls::lock_all(bool no_check) {
 WindowStatus EpochCalls::unlock_all() {
   if (!protocol_.origin.access().lock_all) return WindowStatus::sync;
   windows_.locked([&] {
-    for (rma::OriginPeer& peer : protocol_.origin.peers()) rma::Epochs::let_unlock_ride(peer);
+    for (const auto& peer : protocol_.origin.used()) rma::Epochs::let_unlock_ride(*peer);
   });
   WindowStatus status = flush_local_all();
-  for (rma::OriginPeer& peer : protocol_.origin.peers()) {
-    if (peer.lock == rma::OriginPeer::Lock::none) continue;
-    const WindowStatus released = release(peer);
+  for (rma::Rank rank = 0; rank < protocol_.origin.ranks(); ++rank) {
+    if (peer(rank).lock == rma::OriginPeer::Lock::none) continue;
+    const WindowStatus released = release(*protocol_.origin.find(rank));
     if (status == WindowStatus::ok) status = released;
   }
   windows_.locked([&] {

@@ -20,12 +20,8 @@ struct Insight<Window> {
   static const std::vector<WindowRoute>& routes(const Window& window) {
     return window.carrier_.routes_;
   }
-  static const std::vector<rma::OriginPeer>& targets(const Window& window) {
-    return window.protocol_.origin.peers_;
-  }
-  static const std::vector<std::unique_ptr<rma::TargetPeer>>& origins(const Window& window) {
-    return window.protocol_.target.peers_;
-  }
+  static const auto& targets(const Window& window) { return window.protocol_.origin.peers_; }
+  static const auto& origins(const Window& window) { return window.protocol_.target.peers_; }
 };
 
 const look::Field Insight<Window>::kFields[] = {
@@ -52,19 +48,20 @@ const look::Schema Insight<WindowRoute>::kSchema = look::schema("window_route", 
 
 template <>
 const look::Field Insight<rma::OriginPeer>::kFields[] = {
-    number<void*>("mapped_lock", {offsetof(rma::OriginPeer, control)}),
-    number<void*>("waiting", {offsetof(rma::OriginPeer, first)}),
-    number<void*>("bundle", {offsetof(rma::OriginPeer, bundle)}),
-    number<rma::OriginPeer::Lock>("lock", {offsetof(rma::OriginPeer, lock)}),
-    number<bool>("exclusive", {offsetof(rma::OriginPeer, exclusive)}),
-    number<bool>("in_access", {offsetof(rma::OriginPeer, in_access)}),
-    number<bool>("access_granted", {offsetof(rma::OriginPeer, access_granted)}),
-    number<std::uint32_t>("posts", {offsetof(rma::OriginPeer, posts)}),
-    number<std::uint32_t>("posts_used", {offsetof(rma::OriginPeer, posts_used)}),
-    number<std::uint64_t>("wanted", {offsetof(rma::OriginPeer, wanted)}),
-    number<std::uint64_t>("counted", {offsetof(rma::OriginPeer, counted)}),
-    number<std::uint32_t>("replies", {offsetof(rma::OriginPeer, replies)}),
-    number<std::uint32_t>("natives", {offsetof(rma::OriginPeer, natives)}),
+    // Behind a pointer, so each is read alone: a number that is due before the one that has arrived.
+    number<void*>("mapped_lock", {0, offsetof(rma::OriginPeer, control)}),
+    number<void*>("waiting", {0, offsetof(rma::OriginPeer, first)}),
+    number<void*>("bundle", {0, offsetof(rma::OriginPeer, bundle)}),
+    number<rma::OriginPeer::Lock>("lock", {0, offsetof(rma::OriginPeer, lock)}),
+    number<bool>("exclusive", {0, offsetof(rma::OriginPeer, exclusive)}),
+    number<bool>("in_access", {0, offsetof(rma::OriginPeer, in_access)}),
+    number<bool>("access_granted", {0, offsetof(rma::OriginPeer, access_granted)}),
+    number<std::uint32_t>("posts_used", {0, offsetof(rma::OriginPeer, posts_used)}),
+    number<std::uint32_t>("posts", {0, offsetof(rma::OriginPeer, posts)}),
+    number<std::uint64_t>("wanted", {0, offsetof(rma::OriginPeer, wanted)}),
+    number<std::uint64_t>("counted", {0, offsetof(rma::OriginPeer, counted)}),
+    number<std::uint32_t>("replies", {0, offsetof(rma::OriginPeer, replies)}),
+    number<std::uint32_t>("natives", {0, offsetof(rma::OriginPeer, natives)}),
 };
 template <>
 const look::Schema Insight<rma::OriginPeer>::kSchema = look::schema("window_target", kFields);
@@ -72,8 +69,8 @@ const look::Schema Insight<rma::OriginPeer>::kSchema = look::schema("window_targ
 template <>
 const look::Field Insight<rma::TargetPeer>::kFields[] = {
     // Behind a pointer, which is null for a member that has sent nothing.
-    number<std::uint32_t>("completes", {0, offsetof(rma::TargetPeer, completes)}),
     number<std::uint32_t>("completes_used", {0, offsetof(rma::TargetPeer, completes_used)}),
+    number<std::uint32_t>("completes", {0, offsetof(rma::TargetPeer, completes)}),
     number<bool>("holds", {0, offsetof(rma::TargetPeer, holds)}),
 };
 template <>

@@ -94,17 +94,16 @@ WindowStatus Window::compare_and_swap(std::uint32_t target, const void* compare,
 // The short path of an operation that one frame carries or the link copies at once. False: another kind, and nothing
 // was done.
 bool Window::issue_plain(const PlainCall& call) {
-  const Reach& reach = peer(call.target).reach;
+  const rma::OriginPeer& to = peer(call.target);
   const bool by_link = call.is_put() || call.is_get();
-  if (reach.mapped || (by_link && reach.registered && !carrier_.route(call.target).link_known))
-    return false;
+  if (to.reach.mapped || (by_link && to.reach.registered && !to.link_known)) return false;
   bool joined = false;  // no copy of the kernel
   const bool issued = windows_.locked([&] {
     const bool done = protocol_.origin.issue_plain(call);
     joined = is_copying(peer(call.target));
     return done;
   });
-  if (issued && by_link && reach.within_call) drive_if_quiet(joined ? 0 : 1);
+  if (issued && by_link && to.reach.within_call) drive_if_quiet(joined ? 0 : 1);
   return issued;
 }
 
@@ -136,10 +135,7 @@ WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumula
 
 // The link is queried for its abilities at the first operation that it could do.
 void Window::learn_link(std::uint32_t target) {
-  WindowRoute& route = carrier_.route(target);
-  if (route.link_known) return;
-  rma::OriginPeer& to = protocol_.origin.peer(target);
-  windows_.learn_link(route, carrier_.regions().at(target, route.base, to.size), to.reach);
+  if (!peer(target).link_known) windows_.learn_link(*this, target);
 }
 
 WindowStatus Window::issue(const WindowCall& call) {
@@ -165,7 +161,7 @@ WindowStatus Window::issue(const WindowCall& call) {
   }
   if (issued.status != WindowStatus::ok || issued.way == Way::later) return issued.status;
   if (issued.way == Way::link) {
-    windows_.start_native(*this, carrier_.route(call.target), call);
+    windows_.start_native(*this, call);
     return WindowStatus::ok;
   }
   if (issued.way == Way::at_once) drive_if_quiet(joined ? 0 : 1);
@@ -182,14 +178,16 @@ WindowStatus Window::issue(const WindowCall& call) {
 // Called without the lock.
 void Window::run_host_work() {
   rma::Origin& origin = protocol_.origin;
-  for (rma::OriginPeer& to : origin.peers()) {
+  for (rma::Rank rank = 0; rank < ranks(); ++rank) {
+    rma::OriginPeer* const to = origin.find(rank);
+    if (to == nullptr) continue;
     const auto next = [&] {
-      return windows_.locked([&] { return origin.begin_host_operation(to); });
+      return windows_.locked([&] { return origin.begin_host_operation(*to); });
     };
     for (WindowOp* op = next(); op != nullptr; op = next()) {
       WindowStatus status = WindowStatus::ok;
       if (op->way == Way::link) {
-        windows_.start_native(*this, carrier_.route(op->target), *op);
+        windows_.start_native(*this, *op);
       } else {
         status = execute(*op, op->walk);
       }

@@ -78,20 +78,17 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
   return windows_.locked([&] {
     carrier_.regions().set(
         ranks(), [&](std::uint32_t rank) -> const RegionHandle& { return facts[rank].region; });
+    const bool dynamic = protocol_.memory.dynamic();  // displacements are addresses
+    protocol_.origin.describe(
+        !dynamic, [&](std::uint32_t rank) { return facts[rank].size; },
+        [&](std::uint32_t rank) { return dynamic ? 1u : facts[rank].displacement_unit; });
     bool mapped = true;
     all_mapped_ = true;
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
       const WindowFacts& its = facts[rank];
-      carrier_.route(rank).peer = ids[rank];
-      carrier_.route(rank).id = its.id;
-      carrier_.route(rank).base = its.base;
-      rma::OriginPeer& peer = protocol_.origin.peer(rank);
-      // In dynamic windows displacements are addresses.
-      peer.displacement_unit = protocol_.memory.dynamic() ? 1 : its.displacement_unit;
-      peer.size = its.size;
-      peer.reach.registered = !protocol_.memory.dynamic();
+      carrier_.route(rank) = {ids[rank], its.id, its.base};
       if (!map(rank, its, local_peers[rank])) mapped = false;
-      if (!peer.reach.mapped) all_mapped_ = false;
+      if (!peer(rank).reach.mapped) all_mapped_ = false;
     }
     return mapped;
   });
@@ -99,16 +96,17 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
 
 // Maps the control and memory of a member, if there are any. False: they cannot be mapped.
 bool Window::map(std::uint32_t rank, const WindowFacts& its, bool local_peer) {
-  rma::OriginPeer& peer = protocol_.origin.peer(rank);
   ExposedMemory& memory = protocol_.memory;
-  if (rank == carrier_.self()) {
+  const bool self = rank == carrier_.self();
+  if (!self && (!local_peer || its.segment.size == 0)) return true;
+  rma::OriginPeer& peer = protocol_.origin.use(rank);
+  if (self) {
     peer.mapped = memory.base();
     peer.control = &memory.control();
     peer.reach.mapped = true;
     memory.share(peer.control);
     return true;
   }
-  if (!local_peer || its.segment.size == 0) return true;
   std::byte* segment = nullptr;
   if (memory.flavor() == Flavor::shared) {
     segment = segment_->data();  // all parts lie in one

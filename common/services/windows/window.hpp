@@ -79,7 +79,10 @@ class Window final : public EpochCalls {
   std::uint32_t ranks() const noexcept {
     return static_cast<std::uint32_t>(carrier_.routes().size());
   }
-  // The address of that rank's memory in its own process.
+  // The size of that rank's memory, and its address in its own process.
+  std::uint64_t size(std::uint32_t rank) const noexcept {
+    return protocol_.origin.memory_size(rank);
+  }
   std::uint64_t address(std::uint32_t rank) const noexcept { return carrier_.route(rank).base; }
   // For dynamic windows.
   WindowStatus attach(void* base, std::uint64_t size);
@@ -116,10 +119,13 @@ class Window final : public EpochCalls {
                    std::uint64_t extent, std::uint64_t count, std::int64_t displacement);
   WindowStatus swap_plain(std::uint32_t target, const void* compare, const void* value,
                           void* result, std::size_t size, std::int64_t displacement);
+  std::uint32_t displacement_unit(std::uint32_t rank) const noexcept {
+    return protocol_.origin.displacement_unit(rank);
+  }
   // Converts a displacement into an offset in the target's memory, in bytes. False: 64 bits do not hold it.
   bool offset_of(std::uint32_t target, std::int64_t displacement,
                  std::int64_t& offset) const noexcept {
-    const std::int64_t unit{peer(target).displacement_unit};
+    const std::int64_t unit{displacement_unit(target)};
     return !__builtin_mul_overflow(displacement, unit, &offset);
   }
   // Returns the target's memory at a displacement if `bytes` of it may be accessed by loads and stores now; else null.

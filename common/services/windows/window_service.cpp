@@ -86,7 +86,7 @@ void WindowService::enter(Window& window) {
 void WindowService::leave(Window& window) noexcept {
   locked([&] {
     rma::Origin& origin = window.protocol_.origin;
-    for (rma::OriginPeer& peer : origin.peers()) origin.drop_waiting(peer);
+    for (const auto& peer : origin.used()) origin.drop_waiting(*peer);
     operations_.for_each([&](WindowOp& op) {
       if (op.owner == &origin && !op.ended) operations_.finish(op, WindowStatus::lost);
     });
@@ -156,7 +156,8 @@ Service::Verdict WindowService::accept_ack(PeerId peer, std::span<const std::byt
   if (ack.rank >= window->ranks() || window->carrier_.peer_of(ack.rank) != peer)
     return Verdict::malformed;
   rma::Origin& origin = window->protocol_.origin;
-  origin.on_counted(origin.peer(ack.rank), ack, status);
+  // Else the ack is forged, because nothing was sent.
+  if (rma::OriginPeer* const to = origin.find(ack.rank)) origin.on_counted(*to, ack, status);
   return Verdict::release;
 }
 
@@ -270,22 +271,25 @@ void WindowService::continue_reply(ReplyMessage& message) {
 // --- By the link itself ---
 
 // Determines the abilities of the link to a member, and opens the connection. Called without the lock.
-void WindowService::learn_link(WindowRoute& route, const RegionHandle& region, Reach& reach) {
-  const bool native = memory_.is_native(route.peer);
+void WindowService::learn_link(Window& window, rma::Rank target) {
+  const PeerId peer = window.carrier_.peer_of(target);
+  const bool native = memory_.is_native(peer);
   const ServicePort::Access access(port_);
-  if (route.link_known) return;  // by another thread, and read without the lock since
+  rma::OriginPeer& to = window.protocol_.origin.use(target);
+  if (to.link_known) return;  // by another thread, and read without the lock since
   // Frames also need it, where the link cannot copy.
-  route.region.set(region);
-  const LinkTraits& traits = port_.link_traits(route.peer);
-  reach.remote_memory = native;
-  reach.one_sided = reach.remote_memory && traits.one_sided;
+  to.region = &window.carrier_.keep_region(target, to.size);
+  const LinkTraits& traits = port_.link_traits(peer);
+  to.reach.remote_memory = native;
+  to.reach.one_sided = native && traits.one_sided;
   // The link's copy begins another access inside that of the call.
-  reach.within_call = reach.one_sided && traits.copies_at_once && port_.access_nests();
-  route.link_known = true;
+  to.reach.within_call = to.reach.one_sided && traits.copies_at_once && port_.access_nests();
+  to.link_known = true;
 }
 
-void WindowService::start_native(const Window& window, const WindowRoute& route,
-                                 const WindowCall& call) {
+void WindowService::start_native(const Window& window, const WindowCall& call) {
+  const WindowRoute& route = window.carrier_.route(call.target);
+  const RegionHandle& region = *window.peer(call.target).region;
   std::unique_ptr<Native> native = locked([&] { return spare_natives_.take(); });
   native->windows = this;
   native->window = window.facts_.id;
@@ -305,10 +309,10 @@ void WindowService::start_native(const Window& window, const WindowRoute& route,
   };
   const std::uint64_t address = route.base + static_cast<std::uint64_t>(call.there.begin());
   if (call.kind == WindowCall::Kind::put) {
-    memory_.put(route.peer, call.origin.base + call.origin.begin(), nullptr, address, route.region,
+    memory_.put(route.peer, call.origin.base + call.origin.begin(), nullptr, address, region,
                 call.bytes, native.release());
   } else {
-    memory_.get(route.peer, call.result.base + call.result.begin(), nullptr, address, route.region,
+    memory_.get(route.peer, call.result.base + call.result.begin(), nullptr, address, region,
                 call.bytes, native.release());
   }
 }

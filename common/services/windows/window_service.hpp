@@ -76,7 +76,7 @@ class WindowService final : public Service {
   // --- Creation and end of windows ---
   void enter(Window& window);
   void leave(Window& window) noexcept;
-  void learn_link(WindowRoute& route, const RegionHandle& region, Reach& reach);
+  void learn_link(Window& window, rma::Rank target);
   // Notes a window whose elements the host changes without their lock. Only the host reads the list.
   void settle_later(Window& window) { singles_.push_back(&window); }
 
@@ -88,7 +88,7 @@ class WindowService final : public Service {
              std::vector<std::byte> values);
   void wake(Window& window);
   // Called without the lock; the operation is counted already.
-  void start_native(const Window& window, const WindowRoute& route, const WindowCall& call);
+  void start_native(const Window& window, const WindowCall& call);
 
   Verdict accept_head(PeerId peer, std::span<const std::byte> payload);
   Verdict accept_ack(PeerId peer, std::span<const std::byte> payload);

@@ -158,7 +158,7 @@ TEST_CASE("a silent rank takes few bytes of a window", "[silent_ranks]") {
   std::iota(peers.begin(), peers.end(), 0u);
   const auto local_peers = std::make_unique<bool[]>(kRanks);
   std::vector<WindowFacts> facts(kRanks);
-  measure("windows: a member", 185, [&] {
+  const auto create = [&](bool alike) {
     WindowShape shape;
     shape.base = memory.data();
     shape.size = memory.size();
@@ -168,9 +168,23 @@ TEST_CASE("a silent rank takes few bytes of a window", "[silent_ranks]") {
       facts[rank] = window->facts();
       facts[rank].base +=
           std::uint64_t{rank} * rank * 4096;  // as with random layouts of address spaces
+      if (alike) continue;
+      facts[rank].size += rank;
+      facts[rank].displacement_unit = 1 + rank % 2;
+      facts[rank].region.id = rank;
+      facts[rank].region.links[0].key = rank;
     }
     window->connect(facts, peers, {local_peers.get(), kRanks});
     return window;
+  };
+  const auto alike = measure("windows: a member", 34, [&] { return create(true); });
+  const auto own =
+      measure("windows: a member, if all of them differ", 70, [&] { return create(false); });
+  CHECK(own->size(7) == alike->size(7) + 7);
+  CHECK(own->displacement_unit(7) == 2);
+  measure("windows: a member, once it is lost", 0, [&] {
+    for (const PeerId peer : peers) windows.on_lost(peer);
+    return 0;
   });
 }
 

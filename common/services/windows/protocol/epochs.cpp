@@ -16,19 +16,20 @@ WindowStatus Epochs::fence_allowed() const noexcept {
 }
 
 void Epochs::fence_leave(std::span<std::uint32_t> sent) noexcept {
-  for (std::size_t rank = 0; rank < origin_.peers().size(); ++rank)
-    sent[rank] = std::exchange(origin_.peers()[rank].fence_sent, 0u);
+  std::fill(sent.begin(), sent.end(), 0u);
+  for (const auto& peer : origin_.used()) sent[peer->rank] = std::exchange(peer->fence_sent, 0u);
 }
 
 // --- Post, start, complete, wait ---
 
 WindowStatus Epochs::start(std::span<const Rank> group, bool no_check) {
   if (started() || any_lock()) return WindowStatus::sync;
+  for (const Rank rank : group) (void)origin_.use(rank);  // makes all, or changes nothing
   origin_.access().started = true;
   origin_.access().fence_open = false;
   access_group_.assign(group.begin(), group.end());
   for (const Rank rank : group) {
-    OriginPeer& peer = origin_.peer(rank);
+    OriginPeer& peer = *origin_.find(rank);
     peer.in_access = true;
     peer.access_granted = no_check;
     peer.sent_in_access = false;
@@ -41,7 +42,7 @@ WindowStatus Epochs::start(std::span<const Rank> group, bool no_check) {
 bool Epochs::complete_step() {
   bool all = true;
   for (const Rank rank : access_group_) {
-    OriginPeer& peer = origin_.peer(rank);
+    OriginPeer& peer = *origin_.find(rank);
     if (peer.end_told) continue;
     if (!peer.all_left()) {
       peer.ending = End::complete;
@@ -61,8 +62,9 @@ bool Epochs::complete_step() {
 
 void Epochs::end_access() noexcept {
   for (const Rank rank : access_group_) {
-    origin_.peer(rank).in_access = false;
-    origin_.peer(rank).ending = End::none;
+    OriginPeer& peer = *origin_.find(rank);
+    peer.in_access = false;
+    peer.ending = End::none;
   }
   access_group_.clear();
   origin_.access().started = false;
@@ -78,7 +80,7 @@ WindowStatus Epochs::post(std::span<const Rank> group, bool no_check) {
     target_.expect_complete(rank);
     if (no_check) continue;
     if (rank == self_) {
-      origin_.on_post(origin_.peer(rank));
+      origin_.on_post(origin_.use(rank));
     } else {
       origin_.carrier().signal(rank, head_of(WindowKind::post, 0));
     }
@@ -93,9 +95,9 @@ bool Epochs::exposure_ended() const noexcept {
 
 // --- Locks ---
 
-WindowStatus Epochs::begin_lock(Rank target, bool exclusive, bool no_check) noexcept {
+WindowStatus Epochs::begin_lock(Rank target, bool exclusive, bool no_check) {
   AccessState& access = origin_.access();
-  OriginPeer& peer = origin_.peer(target);
+  OriginPeer& peer = origin_.use(target);
   if (access.lock_all || access.started || peer.lock != Lock::none) return WindowStatus::sync;
   access.fence_open = false;
   ++access.locks;
@@ -124,24 +126,28 @@ bool Epochs::try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept {
 }
 
 void Epochs::prepare_lock_all(bool beside) noexcept {
-  for (OriginPeer& peer : origin_.peers()) {
-    if (!peer.lock_is_mapped()) continue;  // requested by the first operation
-    peer.exclusive = false;
-    peer.past = true;
-    peer.yields = !beside;
+  for (const auto& peer : origin_.used()) {
+    if (!peer->lock_is_mapped()) continue;  // requested by the first operation
+    peer->exclusive = false;
+    peer->past = true;
+    peer->yields = !beside;
   }
 }
 
 bool Epochs::try_lock_all(std::size_t& next) noexcept {
-  std::vector<OriginPeer>& peers = origin_.peers();
-  for (; next < peers.size(); ++next) {
-    if (!peers[next].lock_is_mapped() || try_lock(peers[next], 0)) continue;
-    const auto held = std::span(peers).first(next);
-    const bool holds_up = std::any_of(held.begin(), held.end(), [](const OriginPeer& peer) {
-      return peer.lock_is_mapped() && peer.control->lock.holds_up_another();
+  for (; next < origin_.ranks(); ++next) {
+    OriginPeer* const wanted = origin_.find(static_cast<Rank>(next));
+    if (wanted == nullptr || !wanted->lock_is_mapped() || try_lock(*wanted, 0)) continue;
+    const auto is_held = [next](const auto& peer) {
+      return peer->rank < next && peer->lock_is_mapped();
+    };
+    const auto& used = origin_.used();
+    const bool holds_up = std::any_of(used.begin(), used.end(), [&](const auto& peer) {
+      return is_held(peer) && peer->control->lock.holds_up_another();
     });
     if (!holds_up) return false;
-    for (OriginPeer& peer : held) end_lock(peer);
+    for (const auto& peer : used)
+      if (is_held(peer)) end_lock(*peer);
     next = 0;
     return false;
   }
@@ -164,7 +170,7 @@ bool Epochs::unlock_step(OriginPeer& peer) {
   if (!peer.all_left() || peer.carrying) return false;
   peer.end_told = true;
   peer.unlocked = false;
-  origin_.carrier().signal(origin_.rank_of(peer), head_of(WindowKind::unlock, 0, peer.sent));
+  origin_.carrier().signal(peer.rank, head_of(WindowKind::unlock, 0, peer.sent));
   return false;
 }
 

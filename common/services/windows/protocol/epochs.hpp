@@ -59,7 +59,7 @@ class Epochs {
 
   // --- Locks ---
 
-  WindowStatus begin_lock(Rank target, bool exclusive, bool no_check) noexcept;
+  WindowStatus begin_lock(Rank target, bool exclusive, bool no_check);
   WindowStatus begin_lock_all(bool no_check) noexcept;
   // Tries to take a mapped lock. True: it is held, because the ticket's turn has come or no ticket was needed.
   static bool try_lock(OriginPeer& peer, std::uint32_t ticket) noexcept;

@@ -24,13 +24,14 @@ Origin::Origin(std::uint32_t ranks, const ExposedMemory& memory, Operations& ope
 WindowStatus Origin::check(const WindowCall& call) const noexcept {
   if (!call.fits()) return WindowStatus::truncated;
   if (call.bytes == 0) return WindowStatus::ok;
-  const OriginPeer& peer = peers_[call.target];
+  const OriginPeer& peer = this->peer(call.target);
   const View& there = call.there;
   Bounds bounds;
   if (!there.bounds(bounds) || bounds.low < 0) return WindowStatus::range;
   if (!memory_.dynamic())
-    return static_cast<std::uint64_t>(bounds.high) <= peer.size ? WindowStatus::ok
-                                                                : WindowStatus::range;
+    return static_cast<std::uint64_t>(bounds.high) <= memory_size(call.target)
+               ? WindowStatus::ok
+               : WindowStatus::range;
   if (!peer.reach.mapped) return WindowStatus::ok;
   std::int64_t base = 0;
   for (std::uint64_t i = 0; i < there.count; ++i)
@@ -82,7 +83,7 @@ bool Origin::copy(OriginPeer& peer, const Call& call) {
 }
 
 Issued Origin::issue(const WindowCall& call) {
-  OriginPeer& peer = peers_[call.target];
+  OriginPeer& peer = use(call.target);
   if (!passive(peer) && !peer.in_access && !access_.fence_open)
     return {WindowStatus::sync, Way::frames};
   if (trouble_.lost) return {WindowStatus::lost, Way::frames};
@@ -116,7 +117,7 @@ Issued Origin::issue(const WindowCall& call) {
 }
 
 bool Origin::issue_plain(const PlainCall& call) {
-  OriginPeer& peer = peers_[call.target];
+  OriginPeer& peer = use(call.target);
   const bool inside = call.offset <= peer.size && call.bytes <= peer.size - call.offset;
   const bool open = passive(peer) || peer.in_access || access_.fence_open;
   if (!inside || memory_.dynamic() || !open || trouble_.lost || call.bytes == 0 ||
@@ -178,7 +179,7 @@ WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
 }
 
 void Origin::host_operation_done(WindowOp& op, WindowStatus status) {
-  OriginPeer& peer = peers_[op.target];
+  OriginPeer& peer = *find(op.target);
   op.executing = false;
   if (op.way == Way::link) {
     operations_.give_back(op);  // native_done() follows, or has been called
@@ -191,7 +192,7 @@ void Origin::host_operation_done(WindowOp& op, WindowStatus status) {
 }
 
 void Origin::native_done(Rank target, WindowStatus status) noexcept {
-  --peers_[target].natives;
+  --find(target)->natives;
   if (status != WindowStatus::ok) trouble_.error = status;
 }
 
@@ -253,17 +254,18 @@ Verdict Origin::on_reply(WindowOp& op, const WindowReply& reply, std::span<const
 void Origin::received(WindowOp& op, std::uint64_t bytes) {
   op.walk.received += bytes;
   if (op.walk.received != op.bytes) return;
-  --peers_[op.target].replies;
+  --find(op.target)->replies;
   operations_.finish(op, op.status);
 }
 
 void Origin::carried(Rank to, bool sent) {
-  peers_[to].carrying = false;
-  if (sent) pump(peers_[to]);
+  OriginPeer& peer = *find(to);
+  peer.carrying = false;
+  if (sent) pump(peer);
 }
 
 void Origin::on_lost(Rank rank) noexcept {
-  drop_waiting(peers_[rank]);
+  if (OriginPeer* const peer = find(rank)) drop_waiting(*peer);
   trouble_.lost = true;
 }
 

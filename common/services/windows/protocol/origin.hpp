@@ -7,7 +7,8 @@
 //   while (!origin.peer(target).locally_complete()) ...   // frames arrive meanwhile: on_ack(), on_result(), ...
 //
 // Put and accumulate fragments are counted here and at the target. Frames that must not overtake them name the count.
-// State: O(1) for each target; a bundle and at most kWindowWaiting WindowOps for each with operations that wait.
+// State: O(1) for each target that was used; a bundle and at most kWindowWaiting WindowOps for each with operations
+// that wait.
 // Threads: the caller serialises, except for Published members. Source: MPI-3.1 chapter 11. Tests:
 // tests/unit/services/windows/protocol_test.cpp.
 #pragma once

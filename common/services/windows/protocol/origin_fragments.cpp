@@ -126,7 +126,7 @@ void Origin::send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk,
   }
   const std::span<const std::byte> data = operands(call, walk, bytes);
   peer.carrying = true;
-  if (carrier_.send(rank_of(peer), head, operations_.runs, data)) peer.carrying = false;
+  if (carrier_.send(peer.rank, head, operations_.runs, data)) peer.carrying = false;
 }
 
 // Returns the next packed operands, in place if they are packed there.
@@ -190,7 +190,7 @@ Origin::Joined Origin::open_bundle(OriginPeer& peer, std::uint64_t bytes) {
   if (peer.bundle != nullptr && peer.bundle->size() + bytes > room && !send_bundle(peer))
     return Joined::full;
   if (peer.bundle == nullptr) {
-    bundled_.push_back(rank_of(peer));
+    bundled_.push_back(peer.rank);
     peer.bundle = pool.take();
   }
   pool.reserve(*peer.bundle, bytes);
@@ -202,7 +202,7 @@ Origin::Joined Origin::open_bundle(OriginPeer& peer, std::uint64_t bytes) {
 bool Origin::send_bundle(OriginPeer& peer) {
   if (peer.bundle == nullptr) return true;
   // If the link has copied only some, the frame has them all again; nothing later has been written meanwhile.
-  if (is_copying(peer) && carrier_.copy_bundle(rank_of(peer), peer.bundle->bytes())) {
+  if (is_copying(peer) && carrier_.copy_bundle(peer.rank, peer.bundle->bytes())) {
     operations_.bundles.give_back(close_bundle(peer));
     return true;
   }
@@ -216,7 +216,7 @@ bool Origin::send_bundle(OriginPeer& peer) {
   head.bytes = bundle->size();
   if (peer.first == nullptr) let_end_ride(peer, head);
   peer.carrying = true;
-  if (carrier_.send(rank_of(peer), head, {}, bundle->bytes())) peer.carrying = false;
+  if (carrier_.send(peer.rank, head, {}, bundle->bytes())) peer.carrying = false;
   operations_.bundles.give_back(std::move(bundle));
   return true;
 }
@@ -225,7 +225,7 @@ void Origin::send_bundles(bool copies) {
   // The last one takes the place of one that leaves, and has had its turn.
   for (std::size_t i = bundled_.size(); i-- > 0;) {
     if (i >= bundled_.size()) continue;
-    OriginPeer& peer = peers_[bundled_[i]];
+    OriginPeer& peer = *find(bundled_[i]);
     if (!copies || is_copying(peer)) (void)send_bundle(peer);
   }
 }

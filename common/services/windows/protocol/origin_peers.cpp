@@ -22,6 +22,20 @@ void OriginPeer::dequeue() noexcept {
   --queued;
 }
 
+OriginPeers::OriginPeers(std::uint32_t ranks, Carrier& carrier) : carrier_(carrier), peers_(ranks) {
+  for (Place& place : peers_) place.peer = &silent_;
+}
+
+OriginPeer& OriginPeers::make(Rank rank) {
+  OriginPeer& made = *used_.emplace_back(std::make_unique<OriginPeer>());
+  made.rank = rank;
+  made.size = sizes_[rank];
+  made.displacement_unit = units_[rank];
+  made.reach = silent_.reach;
+  peers_[rank].peer = &made;
+  return made;
+}
+
 bool OriginPeers::permitted(OriginPeer& peer) {
   if (passive(peer)) {
     if (peer.lock == OriginPeer::Lock::none) {
@@ -32,7 +46,7 @@ bool OriginPeers::permitted(OriginPeer& peer) {
       peer.lock = OriginPeer::Lock::requested;
       peer.past = !peer.exclusive && several_locks();
       const std::uint8_t how = peer.exclusive ? kExclusive : peer.past ? kPast : 0;
-      carrier_.signal(rank_of(peer), head_of(WindowKind::lock, how));
+      carrier_.signal(peer.rank, head_of(WindowKind::lock, how));
     }
     return peer.lock != OriginPeer::Lock::requested;
   }
@@ -53,25 +67,24 @@ Moment OriginPeers::moment(OriginPeer& peer) {
 }
 
 std::unique_ptr<Bundle> OriginPeers::close_bundle(OriginPeer& peer) noexcept {
-  const auto found = std::find(bundled_.begin(), bundled_.end(), rank_of(peer));
+  const auto found = std::find(bundled_.begin(), bundled_.end(), peer.rank);
   *found = bundled_.back();
   bundled_.pop_back();
   return std::move(peer.bundle);
 }
 
 bool OriginPeers::all_locally_complete() const noexcept {
-  return std::all_of(peers_.begin(), peers_.end(),
-                     [](const OriginPeer& peer) { return peer.locally_complete(); });
+  return std::all_of(used_.begin(), used_.end(),
+                     [](const auto& peer) { return peer->locally_complete(); });
 }
 
 bool OriginPeers::all_left() const noexcept {
-  return std::all_of(peers_.begin(), peers_.end(),
-                     [](const OriginPeer& peer) { return peer.all_left(); });
+  return std::all_of(used_.begin(), used_.end(), [](const auto& peer) { return peer->all_left(); });
 }
 
 bool OriginPeers::all_remotely_complete() const noexcept {
-  return std::all_of(peers_.begin(), peers_.end(),
-                     [](const OriginPeer& peer) { return peer.remotely_complete(); });
+  return std::all_of(used_.begin(), used_.end(),
+                     [](const auto& peer) { return peer->remotely_complete(); });
 }
 
 }  // namespace lfc::rma

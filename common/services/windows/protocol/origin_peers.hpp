@@ -1,11 +1,15 @@
 // OriginPeers: an origin's state of its targets and its open epochs, which decides whether an operation may start now.
-// Origin (origin.hpp) issues the operations.
+// Origin (origin.hpp) issues the operations. A target that was never used takes 8 bytes, and 12 more if the members'
+// sizes and units differ.
 //
-//   OriginPeer& peer = peers.peer(target);
+//   peers.describe(true, [&](Rank rank) { return facts[rank].size; }, [](Rank) { return 8u; });
+//   OriginPeer& peer = peers.use(target);
 //   if (peers.passive(peer)) ...                          // by a lock
 //   const Way way = choose(peer.reach, shape, peers.moment(peer));
 //
-// Threads: the caller serialises, except for Published members.
+// Invariant: a state that was made stays, at its address. *Held by* "a target takes its state at its first use".
+// Threads: the caller serialises, except for peer(), find() and Published members. A thread that finds a state sees
+// all stores before the end of use().
 // Source: MPI-3.1 11.5. Tests: tests/unit/services/windows/protocol_test.cpp.
 #pragma once
 
@@ -14,12 +18,17 @@
 #include <memory>
 #include <vector>
 
+#include "base/column.hpp"
 #include "look/records.hpp"
 #include "services/windows/protocol/bundle.hpp"
 #include "services/windows/protocol/carrier.hpp"
 #include "services/windows/protocol/exposed_memory.hpp"
 #include "services/windows/protocol/pending_operations.hpp"
 #include "sync/published.hpp"
+
+namespace lfc {
+struct RegionHandle;
+}
 
 namespace lfc::rma {
 
@@ -37,30 +46,31 @@ struct OriginPeer {
   Published<Lock> lock{Lock::none};
   bool in_access = false;  // in the group of the access epoch
   Reach reach;
+  Published<bool> link_known{false};  // `reach` has the link's abilities, and changes no more
   std::uint32_t displacement_unit = 1;
+  Rank rank = 0;
+  const RegionHandle* region = nullptr;  // its memory, for the link; set before link_known
 
   // Small operations that wait before those in the queue; null: none. While it is not null, nothing overtakes them.
   std::unique_ptr<Bundle> bundle;
   std::uint64_t copied_in = 0;  // value of OriginPeers::waits_ when the link last copied a put
   WindowOp* last = nullptr;
   std::uint32_t queued = 0;  // operations from `first` to `last`
-  bool carrying = false;     // a fragment waits in the carrier for a credit
-  bool pumping = false;
+  // A fragment waits in the carrier for a credit; pump() runs.
+  bool carrying = false, pumping = false;
   bool exclusive = false;
-  bool past = false;             // shared, past writers that wait
-  bool yields = false;           // but not past a writer that waits for those inside
-  bool beside = false;           // the process had other locks when it began
-  bool access_granted = false;   // no post is needed (nocheck)
-  bool sent_in_access = false;   // a fragment, in the access epoch
-  End ending = End::none;        // rides in the last fragment that waits
-  bool end_told = false;         // complete or unlock has been sent
-  bool unlocked = false;         // the target has replied to the unlock
-  std::uint64_t sent = 0;        // put and accumulate fragments
-  std::uint64_t wanted = 0;      // of which an ack will count
-  std::uint64_t counted = 0;     // acknowledged
-  std::uint32_t fence_sent = 0;  // in the fence epoch that is open
-  std::uint32_t replies = 0;     // results that have not arrived
-  std::uint32_t natives = 0;     // operations in the link
+  bool past = false;                      // shared, past writers that wait
+  bool yields = false;                    // but not past a writer that waits for those inside
+  bool beside = false;                    // the process had other locks when it began
+  bool access_granted = false;            // no post is needed (nocheck)
+  bool sent_in_access = false;            // a fragment, in the access epoch
+  End ending = End::none;                 // rides in the last fragment that waits
+  bool end_told = false;                  // complete or unlock has been sent
+  bool unlocked = false;                  // the target has replied to the unlock
+  std::uint64_t sent = 0;                 // put and accumulate fragments
+  std::uint64_t wanted = 0, counted = 0;  // of them: an ack will count so many; has counted so many
+  std::uint32_t fence_sent = 0;           // in the fence epoch that is open
+  std::uint32_t replies = 0, natives = 0;  // results that have not arrived; operations in the link
   std::uint32_t posts = 0, posts_used = 0;
 
   void enqueue(WindowOp& op) noexcept;
@@ -104,15 +114,36 @@ struct AccessState {
 
 class OriginPeers {
  public:
-  OriginPeer& peer(Rank rank) noexcept { return peers_[rank]; }
-  const OriginPeer& peer(Rank rank) const noexcept { return peers_[rank]; }
-  std::vector<OriginPeer>& peers() noexcept { return peers_; }
+  // Sets the memory of all members before the first use. `registered`: as in Reach.
+  template <class SizeOf, class UnitOf>
+  void describe(bool registered, SizeOf size_of, UnitOf unit_of) {
+    silent_.reach.registered = registered;
+    sizes_.set(ranks(), size_of);
+    units_.set(ranks(), unit_of);
+  }
+  std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(peers_.size()); }
+  std::uint64_t memory_size(Rank rank) const noexcept { return sizes_[rank]; }
+  std::uint32_t displacement_unit(Rank rank) const noexcept { return units_[rank]; }
+
+  // Returns the state of a target, for readers. Targets that were never used share one, of which only
+  // Reach::registered is theirs: no memory is mapped, and nothing is under way.
+  const OriginPeer& peer(Rank rank) const noexcept { return *peers_[rank].peer; }
+  // Returns the state of a target; null: it was never used.
+  OriginPeer* find(Rank rank) noexcept {
+    OriginPeer* const peer = peers_[rank].peer;
+    return peer != &silent_ ? peer : nullptr;
+  }
+  // Returns the state of a target, made now if this is its first use. Throws std::bad_alloc.
+  OriginPeer& use(Rank rank) {
+    OriginPeer* const known = find(rank);
+    return known != nullptr ? *known : make(rank);
+  }
+  // Returns the states that were made.
+  const std::vector<std::unique_ptr<OriginPeer>>& used() const noexcept { return used_; }
+
   AccessState& access() noexcept { return access_; }
   const AccessState& access() const noexcept { return access_; }
   Carrier& carrier() const noexcept { return carrier_; }
-  Rank rank_of(const OriginPeer& peer) const noexcept {
-    return static_cast<Rank>(&peer - peers_.data());
-  }
 
   Moment moment(OriginPeer& peer);
   // Returns whether a small put or accumulate in frames joins others in a bundle. A lone one leaves at once.
@@ -146,7 +177,7 @@ class OriginPeers {
   bool all_remotely_complete() const noexcept;
 
  protected:
-  OriginPeers(std::uint32_t ranks, Carrier& carrier) : carrier_(carrier), peers_(ranks) {}
+  OriginPeers(std::uint32_t ranks, Carrier& carrier);
   ~OriginPeers() = default;
 
   // Returns whether an operation may reach the target now. The first one that needs the lock requests it.
@@ -154,8 +185,12 @@ class OriginPeers {
 
   std::unique_ptr<Bundle> close_bundle(OriginPeer& peer) noexcept;
 
+  struct Place {
+    Published<OriginPeer*> peer{nullptr};
+  };
+
   Carrier& carrier_;
-  std::vector<OriginPeer> peers_;
+  std::vector<Place> peers_;  // by rank: &silent_ until the first use
   AccessState access_;
   std::vector<Rank> bundled_;  // with an open bundle
   std::uint64_t waits_ = 1;    // begun
@@ -163,6 +198,13 @@ class OriginPeers {
  private:
   template <class>
   friend struct lfc::Insight;  // lfc-look
+
+  OriginPeer& make(Rank rank);
+
+  OriginPeer silent_;  // constant after describe()
+  std::vector<std::unique_ptr<OriginPeer>> used_;
+  Column<std::uint64_t> sizes_;
+  Column<std::uint32_t> units_{1};
 };
 
 }  // namespace lfc::rma

@@ -11,9 +11,12 @@ Verdict Protocol::on_head(Rank from, const WindowHead& head, std::span<const std
     case WindowKind::compare_swap: return target.serve(from, head, rest);
     case WindowKind::bundle: return target.serve_bundle(from, head, rest);
     case WindowKind::lock: return target.on_lock(from, head);
-    case WindowKind::granted: return origin.on_granted(origin.peer(from));
+    case WindowKind::granted: {
+      OriginPeer* const holder = origin.find(from);
+      return holder != nullptr ? origin.on_granted(*holder) : Verdict::malformed;
+    }
     case WindowKind::unlock: return target.end_lock(from, head);
-    case WindowKind::post: origin.on_post(origin.peer(from)); return Verdict::release;
+    case WindowKind::post: origin.on_post(origin.use(from)); return Verdict::release;
     case WindowKind::complete: return target.end_access(from, head);
     default: return Verdict::malformed;
   }

@@ -1,5 +1,7 @@
 // The protocol of windows without an NI. Small programs of a few members run in all interleavings of their calls and
 // frames; larger ones run in random interleavings. Frames overtake each other wherever the protocol does not wait.
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -102,7 +104,7 @@ struct Unlock {
     return true;
   }
   Protocol& own;
-  OriginPeer& peer = own.origin.peer(kTarget);
+  OriginPeer& peer = own.origin.use(kTarget);
   bool begun = false;
 };
 
@@ -334,12 +336,73 @@ TEST_CASE("locks of all: a writer that waits holds up nobody who holds another",
     CHECK((world.word(0, 0) == 2 && world.word(1, 0) == 2));
     for (const Rank self : {2u, 3u})
       for (const Rank target : {0u, 1u}) {
-        Epochs::let_unlock_ride(world.at(self).origin.peer(target));
-        CHECK_FALSE(world.at(self).epochs.unlock_step(world.at(self).origin.peer(target)));
+        Epochs::let_unlock_ride(world.at(self).origin.use(target));
+        CHECK_FALSE(world.at(self).epochs.unlock_step(world.at(self).origin.use(target)));
       }
     arrive();
     CHECK((world.word(0, 0) == 12 && world.word(1, 0) == 12));
   }
+}
+
+TEST_CASE("a target takes its state at its first use", "[windows]") {
+  ProtocolWorld world(5);
+  Protocol& own = world.at(0);
+  Origin& origin = own.origin;
+  REQUIRE(origin.used().size() == 1);  // this member itself
+  SECTION("calls for all members, losses and forged grants make none") {
+    std::array<std::uint32_t, 5> sent{1, 1, 1, 1, 1};
+    own.epochs.fence_leave(sent);
+    CHECK(std::count(sent.begin(), sent.end(), 0u) == 5);
+    REQUIRE(own.epochs.begin_lock_all(false) == WindowStatus::ok);
+    own.epochs.prepare_lock_all(false);
+    std::size_t next = 0;
+    CHECK(own.epochs.try_lock_all(next));
+    CHECK(origin.all_remotely_complete());
+    CHECK(own.on_head(4, head_of(WindowKind::granted, 0), {}) == Verdict::malformed);
+    origin.on_lost(4);
+    CHECK(origin.used().size() == 1);
+    CHECK((origin.find(4) == nullptr && origin.peer(4).lock == OriginPeer::Lock::none));
+    Epochs::end_lock(origin.use(0));
+    own.epochs.end_lock_all();
+  }
+  SECTION("an operation, a post and a group make it, and it stays") {
+    own.epochs.fence_enter(true);
+    world.add(0, 1, 2, 5);
+    OriginPeer* const first = origin.find(1);
+    REQUIRE(first != nullptr);
+    CHECK((first->size == 8 * ProtocolWorld::kWords && first->displacement_unit == 8));
+    CHECK(own.on_head(2, head_of(WindowKind::post, 0), {}) == Verdict::release);
+    const Rank group[] = {3, 4};
+    REQUIRE(own.epochs.start(group, true) == WindowStatus::ok);
+    REQUIRE(origin.used().size() == 5);
+    CHECK(origin.find(1) == first);
+    for (Rank rank = 0; rank < 5; ++rank)
+      CHECK((origin.find(rank) == &origin.peer(rank) && origin.peer(rank).rank == rank));
+    CHECK(origin.peer(2).posts == 1);
+  }
+}
+
+TEST_CASE("the memory of a target that was never used has its own bounds", "[windows]") {
+  ProtocolWorld world(3);
+  Origin& origin = world.at(0).origin;
+  origin.describe(
+      false, [](Rank rank) { return std::uint64_t{8} * rank; }, [](Rank rank) { return rank + 1; });
+  CHECK((origin.displacement_unit(1) == 2 && origin.displacement_unit(2) == 3));
+  const Run run{0, 8, 0, 1};
+  WindowCall call;
+  call.kind = WindowCall::Kind::put;
+  call.bytes = 8;
+  call.origin = {nullptr, 0, {&run, 1}, 8, 1, 8};
+  for (const Rank target : {1u, 2u}) {
+    call.target = target;
+    for (std::int64_t word = 0; word < 3; ++word) {
+      call.there = {nullptr, 8 * word, {&run, 1}, 8, 1, 8};
+      const bool inside = word < static_cast<std::int64_t>(target);
+      CHECK(origin.check(call) == (inside ? WindowStatus::ok : WindowStatus::range));
+    }
+  }
+  CHECK(origin.find(1) == nullptr);
+  CHECK((origin.use(1).size == 8 && origin.use(2).displacement_unit == 3));
 }
 
 }  // namespace lfc::rma

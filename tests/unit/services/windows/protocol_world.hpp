@@ -30,14 +30,12 @@ class ProtocolWorld {
     for (Rank rank = 0; rank < members; ++rank)
       members_.push_back(std::make_unique<Member>(*this, rank, members));
     for (const auto& member : members_) {
-      OriginPeer& self = member->protocol.origin.peer(member->rank);
+      member->protocol.origin.describe(
+          false, [](Rank) { return std::uint64_t{kWords * 8}; }, [](Rank) { return 8u; });
+      OriginPeer& self = member->protocol.origin.use(member->rank);
       self.mapped = member->protocol.memory.base();
       self.control = &member->control;
       self.reach.mapped = true;
-      for (Rank to = 0; to < members; ++to) {
-        member->protocol.origin.peer(to).size = kWords * 8;
-        member->protocol.origin.peer(to).displacement_unit = 8;
-      }
     }
   }
 
@@ -87,7 +85,7 @@ class ProtocolWorld {
           expect(op != nullptr && op->owner == &to.origin);
           expect(op->owner->on_result(*op, ack, status_of(ack)) == Verdict::release);
         } else {
-          to.origin.on_counted(to.origin.peer(frame.from), ack, status_of(ack));
+          to.origin.on_counted(to.origin.use(frame.from), ack, status_of(ack));
         }
         break;
       }

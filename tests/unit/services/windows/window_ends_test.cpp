@@ -38,7 +38,7 @@ TEST_CASE("a lock that has been asked for is waited for before it is given back"
   REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
   {
     const Ni::Access access(at.world.ni(0));
-    at.at(0).protocol().origin.ask(at.at(0).protocol().origin.peer(1));
+    at.at(0).protocol().origin.ask(at.at(0).protocol().origin.use(1));
   }
   REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
   at.settle();
@@ -71,7 +71,7 @@ TEST_CASE("locks of all are given back to a writer that holds another lock", "[w
   Setting at(3, {}, Flavor::create, {.seed = 3}, 3);
   rma::Epochs& all = at.at(1).protocol().epochs;
   rma::Epochs& alone = at.at(0).protocol().epochs;
-  rma::OriginPeer& second = at.at(0).protocol().origin.peer(1);
+  rma::OriginPeer& second = at.at(0).protocol().origin.use(1);
   REQUIRE(at.at(0).lock(2, true, false) == WindowStatus::ok);
   REQUIRE(all.begin_lock_all(false) == WindowStatus::ok);
   all.prepare_lock_all(false);
@@ -91,7 +91,7 @@ TEST_CASE("locks of all are given back to a writer that holds another lock", "[w
   alone.end_one_lock();
   REQUIRE(at.at(0).unlock(2) == WindowStatus::ok);
   REQUIRE(all.try_lock_all(next));
-  for (rma::OriginPeer& peer : at.at(1).protocol().origin.peers()) rma::Epochs::end_lock(peer);
+  for (const auto& peer : at.at(1).protocol().origin.used()) rma::Epochs::end_lock(*peer);
   all.end_lock_all();
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("a flush waits for the last of thousands of millions of fragments", "[
   for (const std::uint64_t before : {0x7fffffffull, 0x80000010ull, 0xffffffffull}) {
     CAPTURE(before);
     Setting at(2);
-    at.at(0).protocol().origin.peer(1).sent = before;
+    at.at(0).protocol().origin.use(1).sent = before;
     at.at(1).protocol().target.peer(0).received = before;
     std::uint64_t value = 1;
     REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
