@@ -1,6 +1,6 @@
 // MemberRegions: the region handles of all members of a window. A handle has 216 bytes, with room for eight links. This
-// table takes no memory for a part of the handles that is equal at all members. For any other part it takes 8 bytes for
-// each member, or 16 for each link.
+// table takes no memory for a part of the handles that is equal at all members with memory. For any other part, which
+// is the name, or the key or base of a link, it takes 8 bytes for each member.
 //
 //   MemberRegions regions;
 //   regions.set(ranks, [&](std::uint32_t rank) -> const RegionHandle& { return facts[rank].region; });
@@ -11,7 +11,6 @@
 // Threads: const after set().
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,13 +25,12 @@ class MemberRegions {
   // Takes the handles of all ranks.
   template <class HandleOf>
   void set(std::uint32_t ranks, HandleOf handle_of) {
-    if (ranks == 0) return;
-    begin(handle_of(0));
-    for (std::uint32_t rank = 1; rank < ranks; ++rank) compare(handle_of(rank));
-    own_links_ = static_cast<std::uint32_t>(
-        std::count_if(links_.begin(), links_.end(), [](const OnLink& link) { return link.own; }));
+    *this = {};
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) compare(handle_of(rank));
+    for (const OnLink& link : links_)
+      own_words_ += (link.own_key ? 1u : 0u) + (link.own_base ? 1u : 0u);
     if (own_names_) names_.reserve(ranks);
-    own_.reserve(std::size_t{ranks} * own_links_);
+    own_.reserve(std::size_t{ranks} * own_words_);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) keep(handle_of(rank));
   }
   // `address` and `size`: of the member's memory. Without memory, a member has an empty handle.
@@ -44,29 +42,28 @@ class MemberRegions {
     std::uint32_t generation = 0;
     friend bool operator==(const Name&, const Name&) = default;
   };
-  struct Place {
-    std::uint64_t key;
-    std::uint64_t base;
-  };
+  // The key of all members, and whether their base is the memory's address or 0. Own ones of the members are in own_.
   struct OnLink {
-    std::uint64_t key = 0;    // at all members, unless they are the members' own
-    bool at_address = false;  // LinkRegion::base is the memory's address, else 0
-    bool own = false;         // key or base differ: they are in own_
+    std::uint64_t key = 0;
+    bool at_address = false;
+    bool own_key = false;
+    bool own_base = false;
   };
 
   static Name name_of(const RegionHandle& handle) noexcept {
     return {handle.id, handle.generation};
   }
-  void begin(const RegionHandle& first) noexcept;
   void compare(const RegionHandle& handle) noexcept;
   void keep(const RegionHandle& handle);
 
-  Name name_;
+  bool any_ = false;  // member has memory
+  Name name_;         // of all members, unless they have own names
   bool own_names_ = false;
   std::array<OnLink, kMaxLinks> links_;
-  std::uint32_t own_links_ = 0;
+  std::uint32_t own_words_ = 0;
   std::vector<Name> names_;  // by rank, if the members have own names
-  std::vector<Place> own_;   // by rank, and by link among those with own places
+  // own_words_ for each rank: by link its key and its base, where the members have own ones.
+  std::vector<std::uint64_t> own_;
 };
 
 }  // namespace lfc

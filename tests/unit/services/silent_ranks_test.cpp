@@ -179,7 +179,7 @@ TEST_CASE("a silent rank takes few bytes of a window", "[silent_ranks]") {
   };
   const auto alike = measure("windows: a member", 34, [&] { return create(true); });
   const auto own =
-      measure("windows: a member, if all of them differ", 70, [&] { return create(false); });
+      measure("windows: a member, if all of them differ", 62, [&] { return create(false); });
   CHECK(own->size(7) == alike->size(7) + 7);
   CHECK(own->displacement_unit(7) == 2);
   measure("windows: a member, once it is lost", 0, [&] {
