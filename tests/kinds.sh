@@ -290,6 +290,15 @@ coll_churn() { # coll_churn PLACE RANKS ARGS...
   [[ $(grep -c 'lfc-coll rank=.* groups=0 .*packets=0' "$output") == "$2" ]] || { echo "groups or packets are left"; return 1; }
 }
 
+# In MPI_Init the ranks of one node agree about coll lfc without a message or a connection. In the control, ranks on
+# several nodes, each rank sends one.
+coll_agreement() { # coll_agreement PLACE RANKS
+  local output=$LFC_TEST_STATE/agreement.$$ silent
+  mpi "$1" "$2" btl_lfc_stats=1 mpi agreement 2>&1 | tee "$output"
+  silent=$(grep -c '^lfc-stats .* messages_sent=0 .* connections=0 ' "$output") || true
+  [[ $silent == $([[ $1 == lab ]] && echo 0 || echo "$2") ]] || { echo "$silent ranks have sent no message"; return 1; }
+}
+
 # Collectives that run ahead hold up no rank. For each communicator they cost at most a window and the data that is
 # still to be read.
 coll_ahead() { # coll_ahead POLICY WINDOW

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "engine/process_ni.hpp"
@@ -100,6 +101,17 @@ void lfc_coll_leave(lfc_coll_communicator* communicator) { engine->leave(communi
 void lfc_coll_leave_rest(void) { engine->leave_rest(); }
 
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator) { return communicator->found; }
+
+bool lfc_coll_combine_on_node(const lfc_coll_communicator* communicator, uint32_t* word) {
+  try {
+    const std::optional<std::uint32_t> combined = engine->combine_on_node(*communicator, *word);
+    if (combined) *word = *combined;
+    return combined.has_value();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 void lfc_coll_agree(unsigned found) { engine->agree(found); }
 
 bool lfc_coll_combines(lfc_op op, lfc_element type) {

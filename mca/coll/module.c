@@ -80,27 +80,30 @@ static bool has_too_high_number(ompi_communicator_t* comm,
   return needs_boards && number != LFC_NO_NUMBER && number >= lfc_coll_most_communicators();
 }
 
-/* Combines a word of all ranks by AND, by the component below. MPI_Init lets no waiting rank yield until its last step:
- * with more ranks than cores each would poll through its time slice for a rank that has no core. */
-static bool combine(const lfc_coll_module* own, ompi_communicator_t* comm, int* word) {
+/* Combines a word of all ranks by AND. On one node they sleep until all have arrived. Otherwise the component below
+ * combines it. MPI_Init lets no waiting rank yield until its last step: with more ranks than cores each would poll
+ * through its time slice for a rank that has no core. */
+static bool combine(const lfc_coll_module* own, ompi_communicator_t* comm, uint32_t* word) {
+  if (lfc_coll_combine_on_node(own->communicator, word)) return true;
   const bool crowded = mca_coll_lfc_component.options.crowded;
   const bool yielded = crowded && opal_progress_set_yield_when_idle(true);
-  const int status = own->below.allreduce(MPI_IN_PLACE, word, 1, MPI_INT, MPI_BAND, comm,
+  const int status = own->below.allreduce(MPI_IN_PLACE, word, 1, MPI_UINT32_T, MPI_BAND, comm,
                                           own->below.allreduce_module);
   if (crowded) (void)opal_progress_set_yield_when_idle(yielded);
   return status == OMPI_SUCCESS;
 }
 
-/* Each rank determines which ranks it can reach. All ranks agree on the result once, on MPI_COMM_WORLD, by an allreduce
- * of the component below. MPI_Init makes that communicator before there are others, or other threads. */
+/* Each rank determines which ranks it can reach. All ranks agree on the result once, on MPI_COMM_WORLD. MPI_Init makes
+ * that communicator before there are others, or other threads. */
 static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
   enum { kRecords = 1 << 16 }; /* above the bits of lfc_coll_reach() */
-  int found = (int)lfc_coll_reach(own->communicator) | (lfc_pml_hooks_record() ? kRecords : 0);
+  uint32_t found = lfc_coll_reach(own->communicator) | (lfc_pml_hooks_record() ? kRecords : 0u);
   if (!combine(own, comm, &found)) return false; /* and MPI_Init will also fail */
   lfc_pml_hooks_agree((found & kRecords) != 0);
-  found &= ~kRecords;
-  lfc_coll_agree((unsigned)found);
-  const int needed = LFC_COLL_BOARDS | (lfc_coll_nodes(own->communicator) > 1 ? LFC_COLL_NODES : 0);
+  found &= ~(uint32_t)kRecords;
+  lfc_coll_agree(found);
+  const uint32_t needed =
+      LFC_COLL_BOARDS | (lfc_coll_nodes(own->communicator) > 1 ? LFC_COLL_NODES : 0);
   return (found & needed) == needed;
 }
 

@@ -2,6 +2,7 @@
 // (scripts/checks/examples): the types of their variables. Nothing here is ever run.
 #include "engine/ni.hpp"
 #include "given.hpp"
+#include "services/collective/agreement.hpp"
 #include "services/collective/algorithms/exchange.hpp"
 #include "services/collective/arena.hpp"
 #include "services/collective/aside.hpp"
@@ -39,6 +40,11 @@ extern const Given address, advance, busy, child, count, data, facts, first_bloc
 extern std::string why_not;
 extern std::span<const std::byte> bytes;
 extern Ni& ni;
+
+void agreement(Agreement& agreement, std::uint32_t word, std::uint32_t ranks,
+               bool (*is_hopeless)()) {
+#include "common/services/collective/agreement.hpp.example"
+}
 
 void arena(bool refused) {
 #include "common/services/collective/arena.hpp.example"

@@ -28,6 +28,7 @@ struct Entry {
 
 struct Directory {
   std::atomic<std::uint32_t> count;  // entries that have ever been used
+  alignas(64) Agreement agreement;
   alignas(64) Entry entries[kEntries];
 };
 
@@ -52,6 +53,7 @@ void touch(const Mapping& block, std::uint32_t lanes, std::uint32_t count) noexc
 }
 
 const BuildStamp stamp("arena", {sizeof(Entry), offsetof(Entry, place),
+                                 offsetof(Directory, agreement), sizeof(Agreement),
                                  offsetof(Directory, entries), kEntries, OwnArena::kBlock});
 
 Directory& directory_of(const Mapping& mapping) noexcept {
@@ -76,6 +78,8 @@ std::unique_ptr<OwnArena> OwnArena::create(std::string& why_not, std::size_t mos
   own->end_ = directory_size();
   return own;
 }
+
+Agreement& OwnArena::agreement() noexcept { return directory_of(directory_).agreement; }
 
 std::size_t OwnArena::boards() const noexcept {
   return static_cast<std::size_t>(std::count_if(
@@ -201,6 +205,8 @@ bool PeerArena::open() {
   file_ = std::move(*file);
   return true;
 }
+
+Agreement* PeerArena::agreement() { return open() ? &directory_of(directory_).agreement : nullptr; }
 
 // Returns the board at this offset of the file. Maps its block if that is not mapped yet, or the board alone if the
 // block cannot be mapped. Null: errno has the reason.

@@ -36,6 +36,7 @@
 #include "machine/local_peer.hpp"
 #include "machine/mapping.hpp"
 #include "machine/shared_memory.hpp"
+#include "services/collective/agreement.hpp"
 
 namespace lfc {
 
@@ -73,6 +74,8 @@ class OwnArena {
   std::byte* make(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
   // Boards that are or have been in use.
   std::size_t boards() const noexcept;
+  // The agreement of the job's ranks on this node, if this process is the first of them.
+  Agreement& agreement() noexcept;
 
  private:
   struct Made {
@@ -113,6 +116,8 @@ class PeerArena {
   std::byte* find(std::uint64_t key, std::uint32_t lanes, bool& refused);
   const std::string& why_not() const noexcept { return why_not_; }
   bool reachable() { return open(); }
+  // Null: the arena is out of reach.
+  Agreement* agreement();
 
  private:
   bool open();

@@ -166,6 +166,16 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   return made.release();
 }
 
+std::optional<std::uint32_t> Collectives::combine_on_node(const lfc_coll_communicator& communicator,
+                                                          std::uint32_t word) {
+  const Membership& members = communicator.communicator.members();
+  if (members.nodes() != 1) return std::nullopt;
+  std::vector<ProcessName> names;
+  for (std::uint32_t member = 0; member < members.size(); ++member)
+    names.push_back(members.name(member));
+  return processes_.combine(names, word, options_.progress);
+}
+
 // If another thread is in walk(), its next walk releases the communicator.
 void Collectives::leave(lfc_coll_communicator* communicator) {
   release(communicator);

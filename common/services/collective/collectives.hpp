@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -55,6 +56,10 @@ class Collectives {
   // ranks find.
   lfc_coll_communicator* join(std::uint64_t key, const lfc_coll_process* processes, int count,
                               int self, lfc_coll_use use, std::string& why_not);
+  // Combines a word of the ranks of a job by AND, without messages, and waits for them asleep. For one communicator in
+  // the life of the process. nullopt, at all ranks: combine it by other means.
+  std::optional<std::uint32_t> combine_on_node(const lfc_coll_communicator& communicator,
+                                               std::uint32_t word);
   // Stores the parts that all ranks of the job can reach.
   void agree(unsigned found) noexcept { agreed_ = found; }
   void leave(lfc_coll_communicator* communicator);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "machine/cma.hpp"
@@ -69,6 +70,57 @@ std::uint64_t Processes::node_of(ProcessName name) {
 std::size_t Processes::max_payload(ProcessName name) {
   const std::lock_guard guard(mutex_);
   return port_->max_payload_of(*process(name).address);
+}
+
+// --- Agreement ---
+
+// Whether the published facts permit these processes to open the first one's arena through /proc. Where arenas are
+// handed over instead, a refusal would take some seconds.
+bool Processes::open_through_proc(std::span<const ProcessName> names) {
+  const std::lock_guard guard(mutex_);
+  const ProcessSpace first = process(names.front()).facts->arena.space;
+  return std::all_of(names.begin(), names.end(), [&](ProcessName name) {
+    return may_open(first, process(name).facts->arena.space);
+  });
+}
+
+// Null: the first process's arena is out of reach. This process's own arena then has a mark, which the first one finds.
+Agreement* Processes::agreement_of(ProcessName first) {
+  const std::lock_guard guard(mutex_);
+  if (arena_ == nullptr) return nullptr;
+  if (is_self(first)) return &arena_->agreement();
+  Agreement* const found = local_peer(first).agreement();
+  if (found == nullptr) arena_->agreement().refuse();
+  return found;
+}
+
+// Whether the process has refused or ended, or cannot be checked. The arena of an ended process cannot be opened.
+bool Processes::cannot_arrive(ProcessName name) noexcept {
+  try {
+    ArenaName arena;
+    {
+      const std::lock_guard guard(mutex_);
+      arena = process(name).facts->arena;
+    }
+    PeerArena opened(arena);
+    const Agreement* const agreement = opened.agreement();
+    return agreement == nullptr || agreement->is_given_up();
+  } catch (const std::exception&) {
+    return true;  // there is no memory
+  }
+}
+
+std::optional<std::uint32_t> Processes::combine(std::span<const ProcessName> names,
+                                                std::uint32_t word, int (*progress)()) {
+  if (!open_through_proc(names)) return std::nullopt;
+  Agreement* const agreement = agreement_of(names.front());
+  if (agreement == nullptr) return std::nullopt;
+  const auto watched = is_self(names.front()) ? names.subspan(1) : names.first(1);
+  return agreement->combine(word, static_cast<std::uint32_t>(names.size()), [&] {
+    progress();
+    return std::any_of(watched.begin(), watched.end(),
+                       [this](ProcessName name) { return cannot_arrive(name); });
+  });
 }
 
 // --- Boards ---

@@ -55,6 +55,11 @@ class Processes final : public Environment {
   std::size_t max_payload(ProcessName name);
   // Whether the boards that this process makes can be reached.
   bool reaches_boards(ProcessName first);
+  // Combines a word of all processes of a job by AND in shared memory, and waits for them asleep; calls `progress` now
+  // and then. They share a node, and each calls this once, with the same `names`. nullopt, at all of them: some process
+  // cannot reach another one's memory, or has ended.
+  std::optional<std::uint32_t> combine(std::span<const ProcessName> names, std::uint32_t word,
+                                       int (*progress)());
   // Whether this process may read that one's memory.
   bool reads(ProcessName name);
   // Number of boards that this process has made.
@@ -83,6 +88,9 @@ class Processes final : public Environment {
   // With the mutex held.
   Process& process(ProcessName name) { return processes_[name.packed()]; }
   PeerArena& local_peer(ProcessName name);
+  Agreement* agreement_of(ProcessName first);
+  bool open_through_proc(std::span<const ProcessName> names);
+  bool cannot_arrive(ProcessName name) noexcept;
   std::byte* own_board(std::uint64_t key, std::uint32_t lanes, std::uint32_t users);
   void report_unreachable(ProcessName name, const std::string& why_not);
 
