@@ -1,6 +1,8 @@
 #include "lfc/exchange.h"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -17,12 +19,10 @@ struct Head {
   std::uint8_t unused;
   std::array<std::uint8_t, 2> address_size;  // the lower byte first
 };
+constexpr std::size_t kMostAddress = 0xffff;
 static_assert(sizeof(Head) == 4 && alignof(Head) == 1);
 
-// This process.
-unsigned own_parts;
-Bytes own_address;
-Bytes own_coll;
+// The record of this process. Empty: it has no part yet.
 Bytes own_record;
 
 // Other processes.
@@ -30,22 +30,41 @@ std::mutex mutex;
 constexpr std::uint8_t kKnown = 0x80;           // above all parts
 std::unordered_map<std::uint32_t, Bytes> jobs;  // for each rank: kKnown and parts, or 0
 
-void append(Bytes& to, const Bytes& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append(Bytes& to, const void* bytes, std::size_t size) {
+  const auto* const first = static_cast<const std::uint8_t*>(bytes);
+  to.insert(to.end(), first, first + size);
+}
+
+// Returns the record from which lfc_exchange_read() finds these parts.
+Bytes record_of(const lfc_exchange_record& parts) {
+  const std::size_t address = parts.address_size;
+  const Head head{static_cast<std::uint8_t>(parts.parts),
+                  0,
+                  {static_cast<std::uint8_t>(address), static_cast<std::uint8_t>(address >> 8)}};
+  Bytes record;
+  record.reserve(sizeof head + address + parts.coll_size);
+  append(record, &head, sizeof head);
+  append(record, parts.address, address);
+  append(record, parts.coll, parts.coll_size);
+  return record;
+}
 
 }  // namespace
 
 bool lfc_exchange_add(lfc_exchange_part part, const void* bytes, size_t size, const void** record,
                       size_t* record_size) try {
-  const auto* const first = static_cast<const std::uint8_t*>(bytes);
-  if (part == LFC_EXCHANGE_ADDRESS) own_address.assign(first, first + size);
-  if (part == LFC_EXCHANGE_COLL) own_coll.assign(first, first + size);
-  const std::size_t length = own_address.size();
-  own_record = {static_cast<std::uint8_t>(own_parts | part), 0, static_cast<std::uint8_t>(length),
-                static_cast<std::uint8_t>(length >> 8)};
-  append(own_record, own_address);
-  append(own_record, own_coll);
-  own_parts |= part;
-  const bool complete = (own_parts & LFC_EXCHANGE_ADDRESS) != 0;
+  lfc_exchange_record own = lfc_exchange_own();
+  own.parts |= part;
+  if (part == LFC_EXCHANGE_ADDRESS) {
+    own.address = bytes;
+    own.address_size = size;
+    if (size > kMostAddress) return false;
+  } else if (part == LFC_EXCHANGE_COLL) {
+    own.coll = bytes;
+    own.coll_size = size;
+  }
+  own_record = record_of(own);
+  const bool complete = (own.parts & LFC_EXCHANGE_ADDRESS) != 0;
   *record = complete ? own_record.data() : nullptr;
   *record_size = complete ? own_record.size() : 0;
   return true;
@@ -53,10 +72,14 @@ bool lfc_exchange_add(lfc_exchange_part part, const void* bytes, size_t size, co
   return false;
 }
 
-void lfc_exchange_drop(lfc_exchange_part part) { own_parts &= ~static_cast<unsigned>(part); }
+void lfc_exchange_drop(lfc_exchange_part part) {
+  if (!own_record.empty()) own_record[offsetof(Head, parts)] &= static_cast<std::uint8_t>(~part);
+}
 
 lfc_exchange_record lfc_exchange_own(void) {
-  return {own_parts, own_address.data(), own_address.size(), own_coll.data(), own_coll.size()};
+  lfc_exchange_record own;
+  (void)lfc_exchange_read(own_record.data(), own_record.size(), &own);
+  return own;
 }
 
 bool lfc_exchange_read(const void* record, size_t size, lfc_exchange_record* found) {
@@ -91,7 +114,5 @@ void lfc_exchange_remember(uint32_t job, uint32_t rank, unsigned parts) try {
 void lfc_exchange_forget(void) {
   const std::lock_guard guard(mutex);
   jobs.clear();
-  own_parts = 0;
-  own_address.clear();
-  own_coll.clear();
+  own_record.clear();
 }

@@ -46,12 +46,12 @@ struct lfc_exchange_record {
 
 /* Adds a part to the record of this process. Stores the record, which replaces an earlier one and belongs to the
  * library, or NULL as long as it has no address: without that all other parts are useless. Returns false if memory is
- * short. */
+ * short, or the address has more than 65,535 bytes. */
 bool lfc_exchange_add(enum lfc_exchange_part part, const void* bytes, size_t size,
                       const void** record, size_t* record_size);
 /* Takes a part out of the record again, because the record with it has not been published. */
 void lfc_exchange_drop(enum lfc_exchange_part part);
-/* Returns the record of this process. */
+/* Returns the record of this process as its parts, valid until the next call of add or forget. */
 struct lfc_exchange_record lfc_exchange_own(void);
 /* Takes a record apart. Returns false, and no parts, if its sizes are wrong. */
 bool lfc_exchange_read(const void* record, size_t size, struct lfc_exchange_record* found);

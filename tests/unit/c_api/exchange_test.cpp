@@ -1,5 +1,6 @@
 #include "lfc/exchange.h"
 
+#include <string>
 #include <string_view>
 
 #include "catch.hpp"
@@ -44,10 +45,25 @@ TEST_CASE("a record is published as soon as it has an address, and has all parts
   CHECK(found.coll_size == 0);
 }
 
+TEST_CASE("a record is a head of four bytes, the address and the facts", "[c_api]") {
+  Exchange at;
+  const std::string address(300, 'a');
+  at.add(LFC_EXCHANGE_COLL, kFacts);
+  at.add(LFC_EXCHANGE_ADDRESS, address);
+  at.add(LFC_EXCHANGE_OSC);
+  const std::string head("\x07\x00\x2c\x01", 4);  // all three parts; 300 bytes of address
+  CHECK(text(at.record, at.size) == head + address + std::string(kFacts));
+  const lfc_exchange_record own = lfc_exchange_own();
+  CHECK(own.parts == (LFC_EXCHANGE_ADDRESS | LFC_EXCHANGE_COLL | LFC_EXCHANGE_OSC));
+  CHECK(text(own.address, own.address_size) == address);
+  CHECK(text(own.coll, own.coll_size) == kFacts);
+}
+
 TEST_CASE("a part that was not published is in no later record", "[c_api]") {
   Exchange at;
   at.add(LFC_EXCHANGE_COLL, kFacts);
   lfc_exchange_drop(LFC_EXCHANGE_COLL);
+  CHECK(lfc_exchange_own().parts == 0);
   at.add(LFC_EXCHANGE_ADDRESS, kAddress);
   lfc_exchange_record found;
   REQUIRE(lfc_exchange_read(at.record, at.size, &found));
