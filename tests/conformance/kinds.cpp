@@ -93,13 +93,16 @@ std::unique_ptr<Link> make_bond(const std::string& what, End& end, std::string& 
 std::unique_ptr<Link> make_ofi(const std::string& provider, End& end, std::string& why_not) {
   OfiOptions options;
   options.provider = provider;
+  options.interfaces = list_interfaces();
   if (!provider.starts_with("verbs")) options.interface = "127.0.0.1";  // no device is there
   return make_ofi_link(options, end.identity, end, end.counters, why_not);
 }
 
 #ifdef LFC_VERBS
 std::unique_ptr<Link> make_verbs(const std::string&, End& end, std::string& why_not) {
-  return make_verbs_link({}, end.identity, end, end.counters, why_not);
+  VerbsOptions options;
+  options.interfaces = list_interfaces();
+  return make_verbs_link(options, end.identity, end, end.counters, why_not);
 }
 #endif
 

@@ -33,6 +33,7 @@ constexpr Meta kMessage{FrameType::message, 7, 0};
 
 VerbsOptions impatient() {
   VerbsOptions options;
+  options.interfaces = list_interfaces();
   options.timeout = 60ms;  // half a second in all
   options.connect_timeout = 300ms;
   return options;

@@ -149,9 +149,8 @@ std::unique_ptr<OfiFabric> OfiFabric::open(const OfiOptions& options, std::strin
   std::optional<Interface> local;
   std::string no_interface;
   std::vector<Interface> chosen;
-  const std::vector<Interface> all =
-      options.interfaces.empty() ? list_interfaces() : options.interfaces;
-  if (select_interfaces(options.interface, all, chosen, no_interface)) local = chosen.front();
+  if (select_interfaces(options.interface, options.interfaces, chosen, no_interface))
+    local = chosen.front();
 
   std::string reasons;
   for (const std::string& name : wanted) {

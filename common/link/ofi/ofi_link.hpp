@@ -3,6 +3,7 @@
 //   OfiOptions options;
 //   options.provider = "tcp;ofi_rxm";       // empty: the best one present
 //   options.interface = "10.77.0.0/24";     // for providers over IP
+//   options.interfaces = list_interfaces();
 //   std::unique_ptr<Link> link = make_ofi_link(options, identity, sink, counters, why_not);
 //   if (!link) complain(why_not);
 //
@@ -46,7 +47,7 @@ struct OfiOptions {
   std::string name = "ofi";  // of the link and its section in addresses; one per rail
   std::string provider;      // libfabric's name; empty: automatic
   std::string interface;     // over IP: as select_interfaces() takes it, the first match is used
-  std::vector<Interface> interfaces{};  // of this node; empty: listed at the opening
+  std::vector<Interface> interfaces{};  // of this node, from list_interfaces()
   std::string domain;                 // otherwise: libfabric's domain ("mlx5_0"); empty: the first
   std::size_t frame_size = 32768;     // header included; providers may limit it further
   std::uint32_t send_frames = 64;     // buffers of frames on their way out

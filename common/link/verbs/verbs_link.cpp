@@ -20,9 +20,8 @@ std::unique_ptr<Link> make_verbs_link(const VerbsOptions& options, const Identit
   const Api* api = load_api(why_not);
   if (api == nullptr) return nullptr;
   std::vector<Choice> chosen;
-  const std::vector<Interface> all =
-      options.interfaces.empty() ? list_interfaces() : options.interfaces;
-  if (!choose_ports(options.selection, list_ports(*api), all, chosen, why_not)) return nullptr;
+  if (!choose_ports(options.selection, list_ports(*api), options.interfaces, chosen, why_not))
+    return nullptr;
   std::unique_ptr<Device> device = Device::open(*api, chosen.front(), kCompletions, why_not);
   if (!device) return nullptr;
   auto link = std::make_unique<VerbsLink>(options, identity, sink, counters, std::move(device));

@@ -2,6 +2,7 @@
 //
 //   VerbsOptions options;
 //   options.selection = "mlx5_0:1";                          // as choose_ports() takes it; the first match is used
+//   options.interfaces = list_interfaces();
 //   std::unique_ptr<Link> link = make_verbs_link(options, identity, sink, counters, why_not);
 //   if (!link) complain(why_not);
 //
@@ -26,7 +27,7 @@ namespace lfc {
 struct VerbsOptions {
   std::string name = "verbs";           // of the link and its section in addresses
   std::string selection;                // devices, ports, interfaces; empty: active ports
-  std::vector<Interface> interfaces{};  // of this node; empty: listed at the opening
+  std::vector<Interface> interfaces{};  // of this node, from list_interfaces()
   bool remote_memory = true;            // put and get by the device
   // The device retransmits unacknowledged packets after so long, so many times. Then the peer counts as lost.
   std::chrono::milliseconds timeout{500};

@@ -82,6 +82,10 @@ TEST_CASE("ofi: a link that cannot be opened has a reason of one line", "[ofi]")
   CHECK_FALSE(node.open("", [](OfiOptions& options) { options.interface = "nosuchdev0"; }));
   CHECK(node.why_not.find("nosuchdev0") != std::string::npos);
 
+  // The link uses only interfaces of the caller's list.
+  CHECK_FALSE(node.open("", [](OfiOptions& options) { options.interfaces.clear(); }));
+  CHECK(node.why_not.find("127.0.0.1") != std::string::npos);
+
   CHECK_FALSE(node.open("", [](OfiOptions& options) { options.frame_size = 100; }));
   CHECK(node.why_not.find("too small") != std::string::npos);
 }
@@ -105,6 +109,7 @@ TEST_CASE("ofi: a peer that does not fit is not reached", "[ofi]") {
 TEST_CASE("ofi: by default no provider that stays on the node or is meant for tests", "[ofi]") {
   OfiOptions options;
   options.interface = "127.0.0.1";
+  options.interfaces = list_interfaces();
   std::string why;
   const std::unique_ptr<OfiFabric> fabric = OfiFabric::open(options, why);
   INFO(why);

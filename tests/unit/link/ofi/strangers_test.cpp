@@ -51,6 +51,7 @@ class Outsider {
     OfiOptions options;
     options.provider = provider;
     options.interface = "127.0.0.1";
+    options.interfaces = list_interfaces();
     std::string why;
     fabric_ = OfiFabric::open(options, why);
     INFO(why);

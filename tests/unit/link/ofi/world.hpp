@@ -45,6 +45,7 @@ class Node final : public FrameSink {
     OfiOptions options;
     options.provider = provider;
     options.interface = "127.0.0.1";
+    options.interfaces = list_interfaces();
     if (adjust) adjust(options);
     link_ = make_ofi_link(options, identity_, *this, counters_, why_not);
     if (!link_) return false;
