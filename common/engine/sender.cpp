@@ -122,12 +122,11 @@ void Sender::pump_queues(Peer& peer) {
   }
 }
 
-// False: a control frame still waits, because the link has no room at all.
+// False: a control frame still waits, because the link has no room at all. A send changes no queue (link/link.hpp), so
+// the first frame keeps its place.
 bool Sender::pump_control(Peer& peer) noexcept {
   while (!peer.control.empty()) {
-    const Peer::ControlFrame frame =
-        peer.control.front();  // its place may change when the queue grows
-    if (!send_answer(peer, frame)) {
+    if (!send_answer(peer, peer.control.front())) {
       retry_later(peer);
       return false;
     }

@@ -13,8 +13,8 @@
 //
 // Contract (held by tests/conformance for every kind):
 //  - FIFO and exactly once per (sender, receiver, link). A frame arrives whole or not at all.
-//  - send() copies: on `sent` the caller's bytes may be reused at once. It never blocks, never
-//    calls the sink, and may be called from inside a sink callback.
+//  - send() copies: on `sent` the caller's bytes may be reused at once. It never blocks, and may be called from inside
+//    a sink callback. It calls one function of the sink, may_batch(), which sends nothing and changes no queue.
 //  - `again` means: not now, nothing was sent, retry after poll(). send() also returns it while
 //    a connection is being set up. A link has room for control frames in reserve: a control frame
 //    is refused only after several control frames have been sent without the peer polling.
