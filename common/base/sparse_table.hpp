@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace lfc {
@@ -29,17 +29,13 @@ class SparseTable {
     const Block* const block = blocks_[index / kBlock].get();
     return block == nullptr ? nullptr : (*block)[index % kBlock].get();
   }
-  // Calls the constructor of T that takes the index, if there is one.
-  T& at(std::uint32_t index) {
+  // Returns the object of this index. Its first use makes it, with these arguments.
+  template <class... Args>
+  T& at(std::uint32_t index, Args&&... args) {
     std::unique_ptr<Block>& block = blocks_[index / kBlock];
     if (block == nullptr) block = std::make_unique<Block>();
     std::unique_ptr<T>& item = (*block)[index % kBlock];
-    if (item != nullptr) return *item;
-    if constexpr (std::is_constructible_v<T, std::uint32_t> && !std::is_aggregate_v<T>) {
-      item = std::make_unique<T>(index);
-    } else {
-      item = std::make_unique<T>();
-    }
+    if (item == nullptr) item = std::make_unique<T>(std::forward<Args>(args)...);
     return *item;
   }
   // Calls visit(item) for those that have been made, by increasing index.

@@ -29,8 +29,19 @@ bool send_now(ServicePort& port, PeerId peer, const neon::Header& head,
 }  // namespace
 
 struct NeonWindow::Waiting : Message {
-  NeonWindow* window = nullptr;
-  neon::Rank rank = 0;
+  Waiting(NeonWindow& window_, neon::Rank to) : window(window_), rank(to) {
+    slice_count = 1;
+    tag = static_cast<std::uint8_t>(ServiceId::neon);
+    type = FrameType::service;
+    done = [](Message* self, Result) {
+      auto& ended = static_cast<Waiting&>(*self);
+      ended.busy = false;
+      ended.window.port().wake(ServiceId::neon);
+    };
+  }
+
+  NeonWindow& window;
+  const neon::Rank rank;
   bool busy = false;  // on its way
   std::vector<std::byte> bytes;
 };
@@ -132,20 +143,10 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
   }
   if (!has_room(to)) return false;
   if (!send_now(port(), members_.peers[to], head, list, data)) {
-    Waiting& waiting = waiting_.at(to);
-    waiting.window = this;
-    waiting.rank = to;
+    Waiting& waiting = waiting_.at(to, *this, to);
     waiting.bytes.resize(sizeof head + list.size() + data.size());
     neon::join_frame(waiting.bytes.data(), head, list, data);
     waiting.slices[0] = {waiting.bytes.data(), waiting.bytes.size()};
-    waiting.slice_count = 1;
-    waiting.tag = static_cast<std::uint8_t>(ServiceId::neon);
-    waiting.type = FrameType::service;
-    waiting.done = [](Message* self, Result) {
-      auto& ended = static_cast<Waiting&>(*self);
-      ended.busy = false;
-      ended.window->port().wake(ServiceId::neon);
-    };
     waiting.busy = true;
     port().post(members_.peers[to], waiting);
   }

@@ -28,6 +28,12 @@ Portion portion_of(const Operation& op, std::uint32_t room, Header& header) noex
   return portion;
 }
 
+// Returns the state of a target, made now if this is its first use.
+template <class Peer>
+Peer& state_of(SparseTable<Peer>& peers, Rank target) {
+  return peers.at(target, target);
+}
+
 }  // namespace
 
 bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept {
@@ -44,7 +50,7 @@ Origin::Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrie
     : limits_(limits), outlet_(outlet), carrier_(carrier), statistics_(statistics), peers_(ranks) {}
 
 Stream& Origin::stream(Rank target, std::uint32_t tag) {
-  Stream& found = peers_.at(target).streams.make(tag);
+  Stream& found = state_of(peers_, target).streams.make(tag);
   found.target = target;
   found.tag = tag;
   return found;
@@ -112,7 +118,7 @@ Status Origin::put_notify(Operation& op, Rank target, std::uint64_t displacement
       runs.empty() ? std::max<std::uint64_t>(1, (size + limits_.frame - 1) / limits_.frame)
                    : count_portions(runs, limits_.frame);
   if (frames > 0xffffffffu) return Status::range;
-  Stream& window = peers_.at(target).window;
+  Stream& window = state_of(peers_, target).window;
   ++window.generation;  // distinguishes the frames of operations
   op.type = Operation::Type::put_notify;
   op.data = static_cast<std::byte*>(const_cast<void*>(data));
@@ -139,7 +145,7 @@ Status Origin::get_notify(Operation& op, Rank target, std::uint64_t displacement
   op.index = index;
   op.final = false;
   op.strong = false;
-  begin(peers_.at(target).window, op);
+  begin(state_of(peers_, target).window, op);
   return Status::ok;
 }
 
@@ -161,7 +167,7 @@ void Origin::begin(Stream& to, Operation& op) {
   op.moved = 0;
   op.generation = to.generation;
   if (op.final) to.generation = next_generation(to.generation);
-  ++peers_.at(to.target).open;
+  ++state_of(peers_, to.target).open;
   const bool first = to.queue.empty();
   to.queue.push(&op);
   if (first && !to.running) run(to);
@@ -182,7 +188,7 @@ Origin::Step Origin::run(Stream& to) {
   to.running = false;
   if ((step == Step::room || step == Step::budget) && !to.listed) {
     to.listed = true;
-    peers_.at(to.target).listed.push_back(&to);
+    state_of(peers_, to.target).listed.push_back(&to);
   }
   return step;
 }
@@ -237,7 +243,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
       header.count = to.sent + 1;
     }
     if (!outlet_.send(to.target, header, {}, {op.data + op.moved, bytes})) {
-      if (!granted) peers_.at(to.target).charged -= bytes + kOverhead;
+      if (!granted) state_of(peers_, to.target).charged -= bytes + kOverhead;
       return Step::room;
     }
     ++to.sent;
@@ -280,7 +286,7 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   header.extra = op.size;
   header.id = await(op);
   if (!outlet_.send(from.target, header, {}, {})) {
-    if (!granted) peers_.at(from.target).charged -= kOverhead;
+    if (!granted) state_of(peers_, from.target).charged -= kOverhead;
     stop_awaiting(op);  // the request was not sent, so no reply will come
     return Step::room;
   }
@@ -340,7 +346,7 @@ Origin::Step Origin::ask(Stream& to, const Operation& op, bool always) {
 }
 
 bool Origin::charge(Rank target, std::uint64_t bytes) {
-  Peer& peer = peers_.at(target);
+  Peer& peer = state_of(peers_, target);
   if (peer.charged + bytes + kOverhead > limits_.budget) return false;
   peer.charged += static_cast<std::uint32_t>(bytes) + kOverhead;
   return true;
@@ -356,7 +362,7 @@ void Origin::settle(Operation& op) {
 
 void Origin::finish(Operation& op) {
   stop_awaiting(op);
-  --peers_.at(op.stream->target).open;
+  --state_of(peers_, op.stream->target).open;
   op.done(&op, op.status);
 }
 
@@ -430,7 +436,7 @@ void Origin::answer_recall(Stream& to) {
 }
 
 bool Origin::on_refund(Rank from, std::uint32_t bytes) {
-  Peer& peer = peers_.at(from);
+  Peer& peer = state_of(peers_, from);
   if (bytes > peer.charged) return false;
   peer.charged -= bytes;
   pump(from);
@@ -438,7 +444,7 @@ bool Origin::on_refund(Rank from, std::uint32_t bytes) {
 }
 
 bool Origin::pump(Rank target) {
-  Peer& peer = peers_.at(target);
+  Peer& peer = state_of(peers_, target);
   std::vector<Stream*> listed = std::exchange(peer.listed, {});
   for (std::size_t i = 0; i < listed.size(); ++i) {
     listed[i]->listed = false;
