@@ -124,9 +124,8 @@ class Departure {
   Watchdog::Time delay_{};
   bool shortened_ = false;  // the last rest
   bool useless_ = false;    // a report has ended the last rest and found the host back
-  bool reported_ =
-      false;  // the thread serves a host that has reported, and has found nothing to do yet
-  bool timed_ = false;  // the timer ended the rest before that
+  bool reported_ = false;   // the thread serves after a report, and has found nothing to do yet
+  bool timed_ = false;      // the timer ended the rest before that
   // The words of both sides, apart from the lines of the lock and of Activity.
   alignas(64) std::atomic<std::uint64_t> left_at_{~std::uint64_t{0}};  // visits at the last report
   std::atomic<std::uint64_t> armed_at_{0};  // visits at the report that has set the timer

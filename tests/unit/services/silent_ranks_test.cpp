@@ -1,6 +1,6 @@
-// The bytes of the heap that a process keeps for each other rank that never communicates: ceilings of the classes that
-// hold something for each rank. The test prints what it has measured. An allocator that does not count, as those of
-// sanitizers, skips it.
+// Silent ranks: the heap memory of a process for each rank with which it never communicates. Each measurement has a
+// ceiling, in bytes for each rank, and is printed. With an allocator that mallinfo2() does not count, such as a
+// sanitizer's, the tests are skipped.
 #include <malloc.h>
 
 #include <array>
@@ -49,7 +49,8 @@ bool heap_is_counted() {
   return counted;
 }
 
-// Prints and checks the bytes for each of `kRanks` that live after make() and did not before. Returns what it has made.
+// Calls make() and returns its result. Prints by how many bytes the heap has grown for each of `kRanks` ranks, and
+// checks that they are at most `ceiling`.
 template <class Make>
 auto measure(const char* what, double ceiling, Make make) {
   const std::size_t before = heap();
