@@ -13,12 +13,19 @@ namespace lfc {
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-// Returns when woken, after `limit`, or for a signal; at once if the word has changed.
-void Agreement::sleep_while(std::uint32_t arrived, std::chrono::nanoseconds limit) const noexcept {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
-  const timespec span{static_cast<time_t>(seconds.count()),
-                      static_cast<long>((limit - seconds).count())};
-  (void)syscall(SYS_futex, &arrived_, FUTEX_WAIT, arrived, &span, nullptr, 0);
+// Returns when the word has changed, or after `span`. A signal does not end the sleep: the kernel returns, and the rest
+// of the span follows.
+void Agreement::sleep_while(std::uint32_t arrived, std::chrono::nanoseconds span) const noexcept {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + span;
+  while (arrived_.load(std::memory_order_relaxed) == arrived) {
+    const std::chrono::nanoseconds left = end - Clock::now();
+    if (left <= left.zero()) return;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec limit{static_cast<time_t>(seconds.count()),
+                         static_cast<long>((left - seconds).count())};
+    (void)syscall(SYS_futex, &arrived_, FUTEX_WAIT, arrived, &limit, nullptr, 0);
+  }
 }
 
 void Agreement::wake_all() noexcept {
@@ -32,17 +39,18 @@ std::optional<std::uint32_t> Agreement::combine(std::uint32_t word, std::uint32_
   // Pairs with the loads of a rank that finds all arrived: the words of all ranks are visible to it.
   std::uint32_t arrived = arrived_.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (arrived == ranks) wake_all();
-  unsigned sleeps = 0;
+  unsigned sleeps = 0;  // since the last arrival
   while (arrived != ranks && (arrived & kGivenUp) == 0) {
+    const std::uint32_t before = arrived;
     sleep_while(arrived, sleep);
-    const std::uint32_t now = arrived_.load(std::memory_order_acquire);
-    sleeps = now == arrived ? sleeps + 1 : 0;
-    arrived = now;
+    arrived = arrived_.load(std::memory_order_acquire);
+    sleeps = arrived == before ? sleeps + 1 : 0;
     if (sleeps == 0 || (sleeps < kMostSleeps && !is_hopeless())) continue;
     if (arrived_.compare_exchange_strong(arrived, arrived | kGivenUp, std::memory_order_acquire)) {
       wake_all();
       return std::nullopt;
     }
+    sleeps = 0;  // another rank has arrived, or given up
   }
   if (arrived != ranks) return std::nullopt;
   return ~missing_.load(std::memory_order_relaxed);

@@ -20,14 +20,14 @@ namespace lfc {
 
 class Agreement {
  public:
-  // The longest sleep of a rank, after which it looks for ranks that cannot arrive.
+  // The longest sleep of a rank, after which it looks for ranks that cannot arrive. Signals do not shorten it.
   static constexpr std::chrono::milliseconds kSleep{100};
   // Sleeps in a row without an arrival after which a rank gives up.
   static constexpr unsigned kMostSleeps = 50;
 
   // Waits for all `ranks`, and returns the AND of their words. Calls `is_hopeless` after each sleep in which no rank
-  // arrived; it must not throw. nullopt: a rank has given up, because `is_hopeless` returned true, or because it has
-  // slept too often.
+  // arrived; it must not throw, since this rank has been counted. nullopt: a rank has given up, because `is_hopeless`
+  // returned true, or because it has slept kMostSleeps times. So one late rank suffices.
   std::optional<std::uint32_t> combine(std::uint32_t word, std::uint32_t ranks,
                                        const std::function<bool()>& is_hopeless,
                                        std::chrono::nanoseconds sleep = kSleep);
@@ -40,7 +40,7 @@ class Agreement {
  private:
   static constexpr std::uint32_t kGivenUp = std::uint32_t{1} << 31;
 
-  void sleep_while(std::uint32_t arrived, std::chrono::nanoseconds limit) const noexcept;
+  void sleep_while(std::uint32_t arrived, std::chrono::nanoseconds span) const noexcept;
   void wake_all() noexcept;
 
   std::atomic<std::uint32_t> arrived_;  // ranks, and kGivenUp
