@@ -108,7 +108,7 @@ bool lfc_coll_combine_on_node(const lfc_coll_communicator* communicator, uint32_
     if (combined) *word = *combined;
     return combined.has_value();
   } catch (const std::exception&) {
-    return false;
+    return false;  // there is no memory, and this rank has not been counted: the others give up as well
   }
 }
 

@@ -116,11 +116,17 @@ std::optional<std::uint32_t> Processes::combine(std::span<const ProcessName> nam
   Agreement* const agreement = agreement_of(names.front());
   if (agreement == nullptr) return std::nullopt;
   const auto watched = is_self(names.front()) ? names.subspan(1) : names.first(1);
-  return agreement->combine(word, static_cast<std::uint32_t>(names.size()), [&] {
-    progress();
+  // This process has been counted when it calls this. If `progress` throws, the agreement decides for all of them.
+  const auto is_hopeless = [&]() noexcept {
+    try {
+      progress();
+    } catch (...) {
+      return true;
+    }
     return std::any_of(watched.begin(), watched.end(),
                        [this](ProcessName name) { return cannot_arrive(name); });
-  });
+  };
+  return agreement->combine(word, static_cast<std::uint32_t>(names.size()), is_hopeless);
 }
 
 // --- Boards ---

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -232,6 +233,18 @@ TEST_CASE("local peers agree in the arena of the first one", "[agreement]") {
   job.introduce();
   if (GENERATE(false, true)) std::reverse(job.left.begin(), job.left.end());
   meanwhile = [&] { job.run_next(); };
+  job.run_next();
+  CHECK(job.results.size() == kRanks);
+  CHECK(are_all(job.results, kAll));
+}
+
+TEST_CASE("a rank whose progress() throws decides like the others", "[agreement]") {
+  Job job;
+  job.introduce();
+  meanwhile = [&] {
+    job.run_next();
+    throw std::runtime_error("progress");
+  };
   job.run_next();
   CHECK(job.results.size() == kRanks);
   CHECK(are_all(job.results, kAll));
