@@ -79,8 +79,8 @@ enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2, LFC_COLL_MEMORY = 4, LFC_COLL_RO
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
 /* Combines a word of all ranks of the job by AND in shared memory, and waits for them asleep. Call it at most once in
  * the life of the process, for a communicator of the whole job, before there are other threads. Returns false at all
- * ranks alike, if they run on several nodes, or if some rank cannot reach the memory of another one: combine the words
- * by other means then. */
+ * ranks alike in these cases: they run on several nodes; some rank cannot reach the memory of another one; some rank
+ * has ended; no rank has arrived for 5 s while others waited. Combine the words by other means then. */
 bool lfc_coll_combine_on_node(const lfc_coll_communicator* communicator, uint32_t* word);
 /* Sets what all ranks of the job can reach. Call it alone, before there are other groups or threads. */
 void lfc_coll_agree(unsigned found);

@@ -57,7 +57,7 @@ class Processes final : public Environment {
   bool reaches_boards(ProcessName first);
   // Combines a word of all processes of a job by AND in shared memory, and waits for them asleep; calls `progress` now
   // and then. They share a node, and each calls this once, with the same `names`. nullopt, at all of them: some process
-  // cannot reach another one's memory, or has ended.
+  // cannot reach another one's memory, has ended, or has arrived too late (agreement.hpp).
   std::optional<std::uint32_t> combine(std::span<const ProcessName> names, std::uint32_t word,
                                        int (*progress)());
   // Whether this process may read that one's memory.
