@@ -291,12 +291,20 @@ coll_churn() { # coll_churn PLACE RANKS ARGS...
 }
 
 # In MPI_Init the ranks of one node agree about coll lfc without a message or a connection. In the control, ranks on
-# several nodes, each rank sends one.
+# several nodes, each rank sends one. A rank that waits for a late one for 5 s lets all ranks send, so its MPI_Init has
+# lasted as long. If that of no rank has, messages are a failure; otherwise the test ends as late.
 coll_agreement() { # coll_agreement PLACE RANKS
-  local output=$LFC_TEST_STATE/agreement.$$ silent
-  mpi "$1" "$2" btl_lfc_stats=1 mpi agreement 2>&1 | tee "$output"
+  local output=$LFC_TEST_STATE/agreement.$$ served silent longest
+  mpi "$1" "$2" btl_lfc_stats=1+coll_lfc_verbose=1 mpi agreement 2>&1 | tee "$output"
+  served=$(grep -c 'coll lfc: MPI_COMM_WORLD: served$' "$output") || true
+  [[ $served == "$2" ]] || { echo "coll lfc serves $served ranks"; return 1; }
   silent=$(grep -c '^lfc-stats .* messages_sent=0 .* connections=0 ' "$output") || true
-  [[ $silent == $([[ $1 == lab ]] && echo 0 || echo "$2") ]] || { echo "$silent ranks have sent no message"; return 1; }
+  [[ $silent != $([[ $1 == lab ]] && echo 0 || echo "$2") ]] || return 0
+  echo "$silent ranks have sent no message"
+  longest=$(sed -n 's/^agreement rank=.* init_ms=//p' "$output" | sort -n | tail -n 1)
+  [[ $1 != lab && $longest -ge 5000 ]] || return 1
+  echo "late: MPI_Init took $longest ms, bound 5000"
+  return 76
 }
 
 # Collectives that run ahead hold up no rank. For each communicator they cost at most a window and the data that is
