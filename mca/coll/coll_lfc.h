@@ -49,23 +49,10 @@ extern lfc_coll_component mca_coll_lfc_component;
                   each(neighbor_alltoall_init) each(neighbor_alltoallv_init)                      \
                       each(neighbor_alltoallw_init)
 
-struct lfc_coll_below {
-/* NOLINTBEGIN(bugprone-macro-parentheses): it is a name */
-#define LFC_COLL_MEMBERS(call)                                      \
-  __typeof__(((mca_coll_base_comm_coll_t*)NULL)->coll_##call) call; \
-  mca_coll_base_module_t* call##_module;
-  /* NOLINTEND(bugprone-macro-parentheses) */
-  LFC_COLL_BELOW(LFC_COLL_MEMBERS)
-  LFC_COLL_BELOW_PERSISTENT(LFC_COLL_MEMBERS)
-#undef LFC_COLL_MEMBERS
-};
-
 typedef struct lfc_coll_module {
   mca_coll_base_module_t super;
   lfc_coll_communicator* communicator;
-  bool is_world;
-  struct lfc_coll_below below;
-  bool persistent_below; /* all of LFC_COLL_BELOW_PERSISTENT are there */
+  const ompi_communicator_t* of; /* the communicator that has this module */
   struct lfc_coll_topology topology;
   struct lfc_coll_neighbours* neighbours; /* NULL: the topology has not been needed yet */
 } lfc_coll_module;
@@ -77,9 +64,17 @@ static inline lfc_coll_module* lfc_coll_own(mca_coll_base_module_t* module) {
   return (lfc_coll_module*)module;
 }
 
-static inline const struct lfc_coll_below* lfc_coll_below_of(mca_coll_base_module_t* module) {
-  return &lfc_coll_own(module)->below;
-}
+/* Returns the module of the component below that has the call; NULL: none has it.
+ *
+ *   mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, scan);
+ *   return below->coll_scan(in, out, count, type, op, comm, below);
+ *
+ * Open MPI's list of the communicator has the modules, so no copy is kept: most communicators never need it. */
+#define LFC_COLL_BELOW_OF(module, call) \
+  lfc_coll_find_below(module, offsetof(mca_coll_base_module_t, coll_##call))
+mca_coll_base_module_t* lfc_coll_find_below(mca_coll_base_module_t* module, size_t call);
+/* Whether the components below have all calls of LFC_COLL_BELOW_PERSISTENT. */
+bool lfc_coll_has_persistent_below(mca_coll_base_module_t* module);
 
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority);
 /* Joins one more group of a communicator that LFC serves, for calls in no order with its other ones. All its ranks join

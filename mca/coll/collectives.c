@@ -75,15 +75,16 @@ static int call_ibarrier(ompi_communicator_t* comm, ompi_request_t** request,
 enum { kLarge = 1 << 20, kPiece = 1 << 22 };
 
 static int reduce_large(const char* in, char* out, int count, ompi_datatype_t* type, ompi_op_t* op,
-                        int root, ompi_communicator_t* comm, const lfc_coll_module* own) {
+                        int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+  mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, reduce);
   const size_t size = type->super.size;
   const int most = (int)(kPiece / size);
   int status = OMPI_SUCCESS;
   for (int done = 0; status == OMPI_SUCCESS && done < count;) {
     const int piece = count - done < most ? count - done : most;
     const size_t at = (size_t)done * size;
-    status = own->below.reduce(in == MPI_IN_PLACE ? in : in + at, out == NULL ? NULL : out + at,
-                               piece, type, op, root, comm, own->below.reduce_module);
+    status = below->coll_reduce(in == MPI_IN_PLACE ? in : in + at, out == NULL ? NULL : out + at,
+                                piece, type, op, root, comm, below);
     done += piece;
   }
   return status;
@@ -91,12 +92,13 @@ static int reduce_large(const char* in, char* out, int count, ompi_datatype_t* t
 
 static int call_reduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                        int root, ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
-  if (!lfc_coll_describe_reduction(op, type, count, &call))
-    return own->below.reduce(in, out, count, type, op, root, comm, own->below.reduce_module);
-  if (call.bytes > kLarge && lfc_coll_nodes(own->communicator) > 1)
-    return reduce_large(in, out, count, type, op, root, comm, own);
+  if (!lfc_coll_describe_reduction(op, type, count, &call)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, reduce);
+    return below->coll_reduce(in, out, count, type, op, root, comm, below);
+  }
+  if (call.bytes > kLarge && lfc_coll_nodes(lfc_coll_own(module)->communicator) > 1)
+    return reduce_large(in, out, count, type, op, root, comm, module);
   call.in = in == MPI_IN_PLACE ? out : in;
   return lfc_coll_run_call(module, &call);
 }
@@ -104,11 +106,11 @@ static int call_reduce(const void* in, void* out, int count, ompi_datatype_t* ty
 static int call_ireduce(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                         int root, ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
-  if (!lfc_coll_describe_reduction(op, type, count, &call))
-    return own->below.ireduce(in, out, count, type, op, root, comm, request,
-                              own->below.ireduce_module);
+  if (!lfc_coll_describe_reduction(op, type, count, &call)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, ireduce);
+    return below->coll_ireduce(in, out, count, type, op, root, comm, request, below);
+  }
   lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
   call.in = in == MPI_IN_PLACE ? out : in;
@@ -118,10 +120,11 @@ static int call_ireduce(const void* in, void* out, int count, ompi_datatype_t* t
 static int call_allreduce(const void* in, void* out, int count, ompi_datatype_t* type,
                           ompi_op_t* op, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
-  if (!lfc_coll_describe_reduction(op, type, count, &call))
-    return own->below.allreduce(in, out, count, type, op, comm, own->below.allreduce_module);
+  if (!lfc_coll_describe_reduction(op, type, count, &call)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, allreduce);
+    return below->coll_allreduce(in, out, count, type, op, comm, below);
+  }
   if (call.bytes == 0) return OMPI_SUCCESS;
   call.in = in == MPI_IN_PLACE ? out : in;
   return lfc_coll_run_call(module, &call);
@@ -137,12 +140,12 @@ static bool may_be_internal(int count, const ompi_datatype_t* type) {
 static int call_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type,
                            ompi_op_t* op, ompi_communicator_t* comm, ompi_request_t** request,
                            mca_coll_base_module_t* module) {
-  const lfc_coll_module* own = lfc_coll_own(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
   if (may_be_internal(count, type) || count == 0 ||
-      !lfc_coll_describe_reduction(op, type, count, &call))
-    return own->below.iallreduce(in, out, count, type, op, comm, request,
-                                 own->below.iallreduce_module);
+      !lfc_coll_describe_reduction(op, type, count, &call)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, iallreduce);
+    return below->coll_iallreduce(in, out, count, type, op, comm, request, below);
+  }
   lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
   call.in = in == MPI_IN_PLACE ? out : in;

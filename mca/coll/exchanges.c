@@ -19,41 +19,43 @@ static int largest(const int* counts, ompi_communicator_t* comm) {
 static int call_allgather(const void* in, int count, ompi_datatype_t* type, void* out,
                           int out_count, ompi_datatype_t* out_type, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  if (!serves(module, LFC_COLL_ALLGATHER, out_count, out_type))
-    return below->allgather(in, count, type, out, out_count, out_type, comm,
-                            below->allgather_module);
+  if (!serves(module, LFC_COLL_ALLGATHER, out_count, out_type)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, allgather);
+    return below->coll_allgather(in, count, type, out, out_count, out_type, comm, below);
+  }
   return lfc_coll_allgather(in, count, type, out, out_count, out_type, comm, module);
 }
 
 static int call_allgatherv(const void* in, int count, ompi_datatype_t* type, void* out,
                            const int* counts, const int* displacements, ompi_datatype_t* out_type,
                            ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  if (!serves(module, LFC_COLL_ALLGATHER, largest(counts, comm), out_type))
-    return below->allgatherv(in, count, type, out, counts, displacements, out_type, comm,
-                             below->allgatherv_module);
+  if (!serves(module, LFC_COLL_ALLGATHER, largest(counts, comm), out_type)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, allgatherv);
+    return below->coll_allgatherv(in, count, type, out, counts, displacements, out_type, comm,
+                                  below);
+  }
   return lfc_coll_allgatherv(in, count, type, out, counts, displacements, out_type, comm, module);
 }
 
 static int call_alltoall(const void* in, int count, ompi_datatype_t* type, void* out, int out_count,
                          ompi_datatype_t* out_type, ompi_communicator_t* comm,
                          mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
-  if (!serves(module, LFC_COLL_ALLTOALL, out_count, out_type))
-    return below->alltoall(in, count, type, out, out_count, out_type, comm, below->alltoall_module);
+  if (!serves(module, LFC_COLL_ALLTOALL, out_count, out_type)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, alltoall);
+    return below->coll_alltoall(in, count, type, out, out_count, out_type, comm, below);
+  }
   return lfc_coll_alltoall(in, count, type, out, out_count, out_type, comm, module);
 }
 
 static int call_reduce_scatter_block(const void* in, void* out, int count, ompi_datatype_t* type,
                                      ompi_op_t* op, ompi_communicator_t* comm,
                                      mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE_SCATTER, .out = out};
   if (!lfc_coll_describe_reduction(op, type, count, &call) ||
-      !serves(module, LFC_COLL_REDUCE_SCATTER, count, type))
-    return below->reduce_scatter_block(in, out, count, type, op, comm,
-                                       below->reduce_scatter_block_module);
+      !serves(module, LFC_COLL_REDUCE_SCATTER, count, type)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, reduce_scatter_block);
+    return below->coll_reduce_scatter_block(in, out, count, type, op, comm, below);
+  }
   call.in = in == MPI_IN_PLACE ? out : in;
   return lfc_coll_run_call(module, &call);
 }

@@ -1,6 +1,7 @@
 /* One communicator: whether LFC serves it, decided alike by all its ranks. */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll_lfc.h"
 #include "modex.h"
@@ -9,28 +10,18 @@
 
 static void construct(lfc_coll_module* module) {
   module->communicator = NULL;
-  module->is_world = false;
-  module->below = (struct lfc_coll_below){0};
-  module->persistent_below = false;
+  module->of = NULL;
   module->topology = (struct lfc_coll_topology){.from = NULL};
   module->neighbours = NULL;
-}
-
-static void release(mca_coll_base_module_t* module) {
-  if (module != NULL) OBJ_RELEASE(module);
 }
 
 static void destruct(lfc_coll_module* module) {
   LFC_TAKEN_OVER(module);
   lfc_coll_part_from(module->neighbours);
   if (module->communicator != NULL) lfc_coll_leave(module->communicator);
-  if (module->is_world)
+  if (module->of == &ompi_mpi_comm_world.comm)
     lfc_coll_leave_rest(); /* persistent requests that the program has not freed have groups */
   lfc_coll_topology_close(&module->topology);
-#define RELEASE(call) release(module->below.call##_module);
-  LFC_COLL_BELOW(RELEASE)
-  LFC_COLL_BELOW_PERSISTENT(RELEASE)
-#undef RELEASE
 }
 
 OBJ_CLASS_INSTANCE(lfc_coll_module, mca_coll_base_module_t, construct, destruct);
@@ -83,19 +74,20 @@ static bool has_too_high_number(ompi_communicator_t* comm,
 /* Combines a word of all ranks by AND. On one node they sleep until all have arrived. Otherwise the component below
  * combines it. MPI_Init lets no waiting rank yield until its last step: with more ranks than cores each would poll
  * through its time slice for a rank that has no core. */
-static bool combine(const lfc_coll_module* own, ompi_communicator_t* comm, uint32_t* word) {
+static bool combine(lfc_coll_module* own, ompi_communicator_t* comm, uint32_t* word) {
   if (lfc_coll_combine_on_node(own->communicator, word)) return true;
   const bool crowded = mca_coll_lfc_component.options.crowded;
   const bool yielded = crowded && opal_progress_set_yield_when_idle(true);
-  const int status = own->below.allreduce(MPI_IN_PLACE, word, 1, MPI_UINT32_T, MPI_BAND, comm,
-                                          own->below.allreduce_module);
+  mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(&own->super, allreduce);
+  const int status =
+      below->coll_allreduce(MPI_IN_PLACE, word, 1, MPI_UINT32_T, MPI_BAND, comm, below);
   if (crowded) (void)opal_progress_set_yield_when_idle(yielded);
   return status == OMPI_SUCCESS;
 }
 
 /* Each rank determines which ranks it can reach. All ranks agree on the result once, on MPI_COMM_WORLD. MPI_Init makes
  * that communicator before there are others, or other threads. */
-static bool agree(const lfc_coll_module* own, ompi_communicator_t* comm) {
+static bool agree(lfc_coll_module* own, ompi_communicator_t* comm) {
   enum { kRecords = 1 << 16 }; /* above the bits of lfc_coll_reach() */
   uint32_t found = lfc_coll_reach(own->communicator) | (lfc_pml_hooks_record() ? kRecords : 0u);
   if (!combine(own, comm, &found)) return false; /* and MPI_Init will also fail */
@@ -121,27 +113,37 @@ static void say_too_many(void) {
         lfc_coll_most_communicators());
 }
 
-/* Components are enabled from low to high priority: the calls that are set now are those of the component below. */
-static bool take_below(lfc_coll_module* own, const mca_coll_base_comm_coll_t* there) {
-  struct lfc_coll_below* below = &own->below;
-#define TAKE(call)                                    \
-  below->call = there->coll_##call;                   \
-  below->call##_module = there->coll_##call##_module; \
-  if (below->call##_module != NULL) OBJ_RETAIN(below->call##_module);
-  LFC_COLL_BELOW(TAKE)
-  LFC_COLL_BELOW_PERSISTENT(TAKE)
-#undef TAKE
-#define AND_THERE(call) &&below->call != NULL
-  own->persistent_below = true LFC_COLL_BELOW_PERSISTENT(AND_THERE);
+/* --- The component below --- */
+
+/* Open MPI enables modules from low to high priority, and appends each to the list of the communicator. */
+mca_coll_base_module_t* lfc_coll_find_below(mca_coll_base_module_t* module, size_t call) {
+  mca_coll_base_module_t* found = NULL;
+  const mca_coll_base_avail_coll_t* each = NULL;
+  OPAL_LIST_FOREACH(each, lfc_coll_own(module)->of->c_coll->module_list,
+                    mca_coll_base_avail_coll_t) {
+    if (each->ac_module == module) break;
+    void (*function)(void) = NULL;
+    memcpy(&function, (const char*)each->ac_module + call, sizeof function);
+    if (function != NULL) found = each->ac_module;
+  }
+  return found;
+}
+
+bool lfc_coll_has_persistent_below(mca_coll_base_module_t* module) {
+#define AND_THERE(call) &&LFC_COLL_BELOW_OF(module, call) != NULL
+  return true LFC_COLL_BELOW_PERSISTENT(AND_THERE);
+}
+
+static bool has_all_below(mca_coll_base_module_t* module) {
   return true LFC_COLL_BELOW(AND_THERE);
 #undef AND_THERE
 }
 
 static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   lfc_coll_module* own = (lfc_coll_module*)module;
-  if (!take_below(own, comm->c_coll)) return OMPI_ERR_NOT_FOUND;
-  own->is_world = comm == &ompi_mpi_comm_world.comm;
-  if (own->is_world && !agree(own, comm)) {
+  own->of = comm;
+  if (!has_all_below(module)) return OMPI_ERR_NOT_FOUND;
+  if (comm == &ompi_mpi_comm_world.comm && !agree(own, comm)) {
     say(comm, "some rank cannot reach another by LFC");
     return OMPI_ERR_NOT_AVAILABLE;
   }

@@ -136,10 +136,11 @@ static int start_all(size_t count, ompi_request_t** requests) {
 
 /* Each rank that makes a board for the group knows only its own boards. NULL: it has no group. */
 static bool all_have_room(const lfc_coll_communicator* group, ompi_communicator_t* comm,
-                          const lfc_coll_module* own) {
+                          mca_coll_base_module_t* module) {
   int room = group != NULL && (lfc_coll_reach(group) & LFC_COLL_ROOM) != 0;
-  return own->below.allreduce(MPI_IN_PLACE, &room, 1, MPI_INT, MPI_MIN, comm,
-                              own->below.allreduce_module) == OMPI_SUCCESS &&
+  mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, allreduce);
+  return below->coll_allreduce(MPI_IN_PLACE, &room, 1, MPI_INT, MPI_MIN, comm, below) ==
+             OMPI_SUCCESS &&
          room;
 }
 
@@ -147,27 +148,29 @@ static bool all_have_room(const lfc_coll_communicator* group, ompi_communicator_
  * steps of one group are numbered in the order in which they begin. All ranks make the requests of a communicator in
  * the same order, and so its groups. */
 static int set_apart(lfc_coll_request* request, ompi_communicator_t* comm,
-                     const lfc_coll_module* own, const struct lfc_coll_call* call) {
+                     mca_coll_base_module_t* module, const struct lfc_coll_call* call) {
   const enum lfc_coll_use use =
       call->neighbours == NULL ? LFC_COLL_REQUEST : LFC_COLL_NEIGHBOUR_REQUEST;
   lfc_coll_communicator* group = lfc_coll_join_again(comm, use);
-  const bool has_room = all_have_room(request == NULL ? NULL : group, comm, own);
+  const bool has_room = all_have_room(request == NULL ? NULL : group, comm, module);
   /* A rank without a request joins all the same: the names of later groups are counted at each rank. */
   if (request != NULL)
     request->communicator = group;
   else if (group != NULL)
     lfc_coll_leave(group);
-  if (!has_room) return own->persistent_below ? OMPI_ERR_NOT_SUPPORTED : OMPI_ERR_OUT_OF_RESOURCE;
+  if (!has_room)
+    return lfc_coll_has_persistent_below(module) ? OMPI_ERR_NOT_SUPPORTED
+                                                 : OMPI_ERR_OUT_OF_RESOURCE;
   request->call = *call;
   if (call->neighbours == NULL) return OMPI_SUCCESS;
-  request->call.neighbours = lfc_coll_meet(group, &own->topology);
+  request->call.neighbours = lfc_coll_meet(group, &lfc_coll_own(module)->topology);
   return request->call.neighbours != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
 int lfc_coll_request_keep(lfc_coll_request* request, ompi_communicator_t* comm,
                           mca_coll_base_module_t* module, const struct lfc_coll_call* call,
                           ompi_request_t** out) {
-  const int status = set_apart(request, comm, lfc_coll_own(module), call);
+  const int status = set_apart(request, comm, module, call);
   if (status != OMPI_SUCCESS) {
     if (request != NULL) OBJ_RELEASE(request);
     return status;

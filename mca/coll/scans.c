@@ -24,65 +24,68 @@ static int keep(const struct lfc_coll_call* call, ompi_communicator_t* comm,
 
 static int call_scan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                      ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
-  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
-    return below->scan(in, out, count, type, op, comm, below->scan_module);
+  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, scan);
+    return below->coll_scan(in, out, count, type, op, comm, below);
+  }
   return lfc_coll_run_call(module, &call);
 }
 
 static int call_exscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                        ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
-  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
-    return below->exscan(in, out, count, type, op, comm, below->exscan_module);
+  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, exscan);
+    return below->coll_exscan(in, out, count, type, op, comm, below);
+  }
   return lfc_coll_run_call(module, &call);
 }
 
 static int call_iscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                       ompi_communicator_t* comm, ompi_request_t** request,
                       mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
-  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
-    return below->iscan(in, out, count, type, op, comm, request, below->iscan_module);
+  if (!describe(&call, LFC_COLL_SCAN, in, out, count, type, op)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, iscan);
+    return below->coll_iscan(in, out, count, type, op, comm, request, below);
+  }
   return start(&call, comm, request, module);
 }
 
 static int call_iexscan(const void* in, void* out, int count, ompi_datatype_t* type, ompi_op_t* op,
                         ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
-  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
-    return below->iexscan(in, out, count, type, op, comm, request, below->iexscan_module);
+  if (!describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, iexscan);
+    return below->coll_iexscan(in, out, count, type, op, comm, request, below);
+  }
   return start(&call, comm, request, module);
 }
 
 static int call_scan_init(const void* in, void* out, int count, ompi_datatype_t* type,
                           ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                           ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
   int status = OMPI_ERR_NOT_SUPPORTED;
   if (describe(&call, LFC_COLL_SCAN, in, out, count, type, op))
     status = keep(&call, comm, request, module);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->scan_init(in, out, count, type, op, comm, info, request, below->scan_init_module);
+  mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, scan_init);
+  return below->coll_scan_init(in, out, count, type, op, comm, info, request, below);
 }
 
 static int call_exscan_init(const void* in, void* out, int count, ompi_datatype_t* type,
                             ompi_op_t* op, ompi_communicator_t* comm, struct ompi_info_t* info,
                             ompi_request_t** request, mca_coll_base_module_t* module) {
-  const struct lfc_coll_below* below = lfc_coll_below_of(module);
   struct lfc_coll_call call;
   int status = OMPI_ERR_NOT_SUPPORTED;
   if (describe(&call, LFC_COLL_EXSCAN, in, out, count, type, op))
     status = keep(&call, comm, request, module);
   if (status != OMPI_ERR_NOT_SUPPORTED) return status;
-  return below->exscan_init(in, out, count, type, op, comm, info, request,
-                            below->exscan_init_module);
+  mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, exscan_init);
+  return below->coll_exscan_init(in, out, count, type, op, comm, info, request, below);
 }
 
 void lfc_coll_offer_scans(lfc_coll_module* module) {
@@ -91,6 +94,8 @@ void lfc_coll_offer_scans(lfc_coll_module* module) {
   module->super.coll_exscan = call_exscan;
   module->super.coll_iscan = call_iscan;
   module->super.coll_iexscan = call_iexscan;
-  if (module->below.scan_init != NULL) module->super.coll_scan_init = call_scan_init;
-  if (module->below.exscan_init != NULL) module->super.coll_exscan_init = call_exscan_init;
+  if (LFC_COLL_BELOW_OF(&module->super, scan_init) != NULL)
+    module->super.coll_scan_init = call_scan_init;
+  if (LFC_COLL_BELOW_OF(&module->super, exscan_init) != NULL)
+    module->super.coll_exscan_init = call_exscan_init;
 }
