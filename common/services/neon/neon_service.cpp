@@ -174,7 +174,7 @@ void NeonWindow::lost(PeerId peer) {
 
 // In a pass of the control program: handles losses, frames to this process itself, and frames that waited for room.
 void NeonWindow::deliver_own() {
-  while (!lost_.empty()) {  // if one throws, the others are handled in the next pass
+  while (!lost_.empty()) {
     const neon::Rank rank = lost_.back();
     lost_.pop_back();
     neon_.on_lost(rank);
