@@ -3,6 +3,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/build_stamp.hpp"
 #include "base/choice.hpp"
@@ -10,6 +11,7 @@
 #include "base/faults.hpp"
 #include "base/lazy_queue.hpp"
 #include "base/limits.hpp"
+#include "base/make_room.hpp"
 #include "base/name_table.hpp"
 #include "base/named_pool.hpp"
 #include "base/spares.hpp"
@@ -95,6 +97,10 @@ struct Fact {
 };
 void column(std::uint32_t ranks, std::span<const Fact> facts) {
 #include "common/base/column.hpp.example"
+}
+void make_room(std::vector<int>& entries, int (*open_first)(), int (*open_second)()) {
+  using ::lfc::make_room;
+#include "common/base/make_room.hpp.example"
 }
 
 struct Carrier {

@@ -11,6 +11,7 @@
 #include "base/build_stamp.hpp"
 #include "base/bytes.hpp"
 #include "base/errors.hpp"
+#include "base/make_room.hpp"
 #include "services/collective/protocol/board.hpp"
 
 namespace lfc {
@@ -125,8 +126,11 @@ std::uint32_t OwnArena::boards_of_block(std::uint32_t lanes) const noexcept {
   return std::clamp(static_cast<std::uint32_t>(made), 1u, most_of_block(lanes));
 }
 
+// Makes room before it maps the block: an entry must not outlive the mapping that it points into.
 bool OwnArena::add_block(std::uint32_t lanes, std::uint32_t count) {
   const std::size_t size = distance(lanes) * count;
+  make_room(boards_, count);
+  make_room(blocks_, 1);
   if (boards_.size() + count > kEntries || !file_.grow(end_ + size)) return false;
   Mapping block = file_.map(end_, size);
   if (!block.is_open()) return false;

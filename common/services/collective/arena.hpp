@@ -8,8 +8,8 @@
 //
 // Boards of one size are made in blocks: one board at first, then as many as there are, up to kBlock. For more than 4
 // ranks a block has fewer boards, from 17 ranks on one. A process maps a block in one call when it needs its first
-// board, and touches the first page of each. So a communicator mostly finds a board that is mapped and touched. A
-// process that cannot map the block maps the board alone. Each board that is not used yet takes a page (4 KiB). *Held
+// board, and touches the first page of each. So a communicator mostly finds a mapped board with a touched first
+// page. A process that cannot map the block maps the board alone. Each board that is not used yet takes one page. *Held
 // by* arena_test.cpp.
 //
 // A persistent request gets a board only while fewer than a third of the limit (`kCollBoards`) are in use. The rest is

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdio>
 #include <fstream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "machine/file_descriptor.hpp"
 #include "services/collective/protocol/board.hpp"
 #include "services/collective/protocol/names.hpp"
+#include "unit/failing_allocation.hpp"
 
 namespace lfc {
 namespace {
@@ -323,6 +325,43 @@ TEST_CASE("a communicator made anew is not taken for one that somebody has not l
     REQUIRE(Board(found, kLanes, 1).ready(0, round));
     board.detach();  // the local peer's thread still uses it
   }
+}
+
+TEST_CASE("a block without memory for its entries leaves none", "[coll]") {
+  constexpr std::uint32_t kLanes = 2;
+  unsigned failures = 0;
+  for (bool has_failed = true; has_failed;) {
+    std::string why_not;
+    const auto own = OwnArena::create(why_not);
+    REQUIRE(own != nullptr);
+    PeerArena local_peer(own->name());
+    // With a board of another size, there is room for some entries of the next block, and not for all.
+    REQUIRE(own->make(100, 1, 1) != nullptr);
+    for (std::uint64_t key = 1; key <= 2; ++key) REQUIRE(own->make(key, kLanes, kLanes) != nullptr);
+    const int before = mappings();
+    bool has_made = false;
+    {
+      const FailingAllocation failing(failures);
+      try {
+        has_made = own->make(3, kLanes, kLanes) != nullptr;  // the first of a block of 2
+      } catch (const std::bad_alloc&) {
+      }
+      has_failed = failing.has_failed();
+    }
+    REQUIRE(has_made != has_failed);
+    if (has_failed) ++failures;
+    REQUIRE(mappings() == before + (has_failed ? 0 : 1));
+    for (std::uint64_t key = 4; key <= 9; ++key) {
+      std::byte* const made = own->make(key, kLanes, kLanes);
+      REQUIRE(made != nullptr);
+      bool refused = false;
+      std::byte* const found = local_peer.find(key, kLanes, refused);
+      REQUIRE(found != nullptr);
+      Board(made, kLanes, 0).publish(0, 0, {});
+      REQUIRE(Board(found, kLanes, 1).ready(0, 0));
+    }
+  }
+  if (failures == 0) WARN("skipped: no allocation has failed");
 }
 
 }  // namespace lfc

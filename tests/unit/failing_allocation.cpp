@@ -1,0 +1,42 @@
+#include "unit/failing_allocation.hpp"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local bool is_armed = false;
+thread_local bool failed = false;
+thread_local unsigned before_failure = 0;
+
+[[maybe_unused]] bool fails_now() noexcept {
+  if (!is_armed || before_failure-- != 0) return false;
+  is_armed = false;
+  failed = true;
+  return true;
+}
+
+}  // namespace
+
+namespace lfc {
+
+FailingAllocation::FailingAllocation(unsigned number) noexcept {
+  before_failure = number;
+  failed = false;
+  is_armed = true;
+}
+FailingAllocation::~FailingAllocation() { is_armed = false; }
+bool FailingAllocation::has_failed() const noexcept { return failed; }
+
+}  // namespace lfc
+
+#ifndef __SANITIZE_ADDRESS__
+// The forms for arrays and without exceptions call these.
+void* operator new(std::size_t size) {
+  void* const memory = fails_now() ? nullptr : std::malloc(size != 0 ? size : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif

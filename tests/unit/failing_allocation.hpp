@@ -1,0 +1,31 @@
+// FailingAllocation: while it exists, one call of `operator new` by this thread throws std::bad_alloc.
+//
+//   for (unsigned number = 0;; ++number) {
+//     Table table;
+//     bool has_failed = false;
+//     {
+//       const FailingAllocation failing(number);            // 0: the next one
+//       try { table.enter(1); } catch (const std::bad_alloc&) {}
+//       has_failed = failing.has_failed();
+//     }
+//     CHECK(table.is_sound());
+//     if (!has_failed) break;
+//   }
+//
+// Catch2's macros also allocate, so they stand outside its scope. With AddressSanitizer nothing fails, because that
+// tool needs its own `operator new`.
+#pragma once
+
+namespace lfc {
+
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(unsigned number) noexcept;
+  ~FailingAllocation();
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
+  // Returns whether the allocation was reached, and has failed.
+  bool has_failed() const noexcept;
+};
+
+}  // namespace lfc
