@@ -114,8 +114,10 @@ static bool connect_members(rma_module* module) {
       local_peers[rank] = OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
     }
     if (done) {
-      const bool mapped = lfc_rma_window_connect(module->window, facts, peers, local_peers);
-      done = mapped || module->flavor != MPI_WIN_FLAVOR_SHARED;
+      bool mapped = false;
+      done = lfc_rma_window_connect(module->window, facts, peers, local_peers, &mapped) ==
+                 LFC_RMA_OK &&
+             (mapped || module->flavor != MPI_WIN_FLAVOR_SHARED);
     }
   }
   free(facts);

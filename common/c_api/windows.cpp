@@ -143,11 +143,15 @@ void* lfc_rma_window_memory(lfc_rma_window* window) { return of(window).memory()
 size_t lfc_rma_facts_size(void) { return sizeof(WindowFacts); }
 const void* lfc_rma_window_facts(lfc_rma_window* window) { return &of(window).facts(); }
 
-bool lfc_rma_window_connect(lfc_rma_window* window, const void* facts, const uint32_t* peers,
-                            const bool* local_peers) {
-  const std::uint32_t ranks = of(window).ranks();
-  return of(window).connect({static_cast<const WindowFacts*>(facts), ranks}, {peers, ranks},
-                            {local_peers, ranks});
+lfc_rma_status lfc_rma_window_connect(lfc_rma_window* window, const void* facts,
+                                      const uint32_t* peers, const bool* local_peers,
+                                      bool* mapped) {
+  return guarded(window, [&](Window& w) {
+    const std::uint32_t ranks = w.ranks();
+    *mapped = w.connect({static_cast<const WindowFacts*>(facts), ranks}, {peers, ranks},
+                        {local_peers, ranks});
+    return WindowStatus::ok;
+  });
 }
 
 void lfc_rma_window_close_segment(lfc_rma_window* window) { of(window).close_segment(); }

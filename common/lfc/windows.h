@@ -9,7 +9,7 @@
  *                                 .rank = me, .ranks = n};
  *   lfc_rma_window *window = lfc_rma_window_create(&shape);
  *   allgather(lfc_rma_window_facts(window), lfc_rma_facts_size(), all);
- *   lfc_rma_window_connect(window, all, peers, local_peers);
+ *   lfc_rma_window_connect(window, all, peers, local_peers, &mapped);
  *   lfc_rma_put(window, target, &origin, &there, NULL);
  */
 #ifndef LFC_WINDOWS_H
@@ -102,9 +102,11 @@ void* lfc_rma_window_memory(lfc_rma_window* window);
 size_t lfc_rma_facts_size(void);
 const void* lfc_rma_window_facts(lfc_rma_window* window);
 /* Connects the window with its members: facts, peers and local peers in the order of ranks. Maps the memory of those
- * that are local peers. Returns false if that fails. */
-bool lfc_rma_window_connect(lfc_rma_window* window, const void* facts, const uint32_t* peers,
-                            const bool* local_peers);
+ * that are local peers, and sets `mapped` to whether that has succeeded. After LFC_RMA_NO_MEMORY the window can only be
+ * freed. */
+enum lfc_rma_status lfc_rma_window_connect(lfc_rma_window* window, const void* facts,
+                                           const uint32_t* peers, const bool* local_peers,
+                                           bool* mapped);
 /* Closes the descriptor of the segment, when all members have connected. */
 void lfc_rma_window_close_segment(lfc_rma_window* window);
 /* Returns whether the memory of every member is mapped here. */

@@ -87,5 +87,6 @@ void recording(const struct lfc_recorded operation, size_t bytes, bool in_one_pi
 void windows(const struct lfc_rma_host host, size_t bytes, uint32_t me, uint32_t n, void* all,
              const uint32_t* peers, const bool* local_peers, uint32_t target,
              const struct lfc_rma_view origin, const struct lfc_rma_view there) {
+  bool mapped = false;
 #include "common/lfc/windows.h.example"
 }

@@ -42,11 +42,13 @@ class EngineCarrier final : public rma::Carrier {
   const WindowRoute& route(rma::Rank rank) const noexcept { return routes_[rank]; }
   const std::vector<WindowRoute>& routes() const noexcept { return routes_; }
   MemberRegions& regions() noexcept { return regions_; }
-  // Returns the region handle of a member to which a link copies, and keeps it as long as the window. `size`: of its
-  // memory. Throws std::bad_alloc.
+  // Returns the region handle of a member. `size`: of its memory.
+  RegionHandle region_of(rma::Rank rank, std::uint64_t size) const noexcept {
+    return regions_.at(rank, routes_[rank].base, size);
+  }
+  // Keeps the region handle of a member as long as the window. Throws std::bad_alloc.
   const RegionHandle& keep_region(rma::Rank rank, std::uint64_t size) {
-    return *handles_.emplace_back(
-        std::make_unique<const RegionHandle>(regions_.at(rank, routes_[rank].base, size)));
+    return *handles_.emplace_back(std::make_unique<const RegionHandle>(region_of(rank, size)));
   }
   // Keeps the segment of a local peer mapped as long as the window. Returns its memory.
   std::byte* keep(SharedMemory segment) {
@@ -75,7 +77,7 @@ class EngineCarrier final : public rma::Carrier {
   const rma::Rank rank_;
   std::vector<WindowRoute> routes_;
   MemberRegions regions_;
-  std::vector<std::unique_ptr<const RegionHandle>> handles_;  // of members to which links copy
+  std::vector<std::unique_ptr<const RegionHandle>> handles_;  // of members
   std::vector<SharedMemory> segments_;                        // of local peers
 };
 

@@ -268,9 +268,13 @@ WindowStatus EpochCalls::unlock_all() {
     for (const auto& peer : protocol_.origin.used()) rma::Epochs::let_unlock_ride(*peer);
   });
   WindowStatus status = flush_local_all();
-  for (rma::Rank rank = 0; rank < protocol_.origin.ranks(); ++rank) {
-    if (peer(rank).lock == rma::OriginPeer::Lock::none) continue;
-    const WindowStatus released = release(*protocol_.origin.find(rank));
+  std::size_t index = 0;
+  const auto next = [&] {
+    return windows_.locked([&] { return protocol_.origin.used_at(index++); });
+  };
+  while (rma::OriginPeer* const target = next()) {
+    if (target->lock == rma::OriginPeer::Lock::none) continue;
+    const WindowStatus released = release(*target);
     if (status == WindowStatus::ok) status = released;
   }
   windows_.locked([&] {

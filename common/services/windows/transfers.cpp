@@ -178,9 +178,9 @@ WindowStatus Window::issue(const WindowCall& call) {
 // Called without the lock.
 void Window::run_host_work() {
   rma::Origin& origin = protocol_.origin;
-  for (rma::Rank rank = 0; rank < ranks(); ++rank) {
-    rma::OriginPeer* const to = origin.find(rank);
-    if (to == nullptr) continue;
+  std::size_t index = 0;
+  const auto next_target = [&] { return windows_.locked([&] { return origin.used_at(index++); }); };
+  while (rma::OriginPeer* const to = next_target()) {
     const auto next = [&] {
       return windows_.locked([&] { return origin.begin_host_operation(*to); });
     };

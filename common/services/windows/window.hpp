@@ -69,7 +69,7 @@ class Window final : public EpochCalls {
   std::byte* memory() const noexcept { return protocol_.memory.base(); }
   const WindowFacts& facts() const noexcept { return facts_; }
   // Takes the members' facts and peers, by rank, and maps the memory of those in `local_peers`. False: a local peer's
-  // memory cannot be mapped.
+  // memory cannot be mapped. Throws std::bad_alloc, and then the window can only be destroyed.
   bool connect(std::span<const WindowFacts> facts, std::span<const PeerId> peers,
                std::span<const bool> local_peers);
   // Closes the segment, when no peer will map it any more.

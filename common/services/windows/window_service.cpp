@@ -156,7 +156,7 @@ Service::Verdict WindowService::accept_ack(PeerId peer, std::span<const std::byt
   if (ack.rank >= window->ranks() || window->carrier_.peer_of(ack.rank) != peer)
     return Verdict::malformed;
   rma::Origin& origin = window->protocol_.origin;
-  // Else the ack is forged, because nothing was sent.
+  // Else nothing was sent to it, and this changes nothing.
   if (rma::OriginPeer* const to = origin.find(ack.rank)) origin.on_counted(*to, ack, status);
   return Verdict::release;
 }

@@ -1,6 +1,6 @@
-// Silent ranks: the heap memory of a process for each rank with which it never communicates. Each measurement has a
-// ceiling, in bytes for each rank, and is printed. With an allocator that mallinfo2() does not count, such as a
-// sanitizer's, the tests are skipped.
+// Silent ranks: the heap memory of a process for each rank with which it never communicates; for windows, also for a
+// rank with which it does. Each measurement has a ceiling, in bytes for each rank, and is printed. With an allocator
+// that mallinfo2() does not count, such as a sanitizer's, the tests are skipped.
 #include <malloc.h>
 
 #include <array>
@@ -56,7 +56,7 @@ auto measure(const char* what, double ceiling, Make make) {
   const std::size_t before = heap();
   auto made = make();
   const double bytes = static_cast<double>(heap() - before) / kRanks;
-  std::printf("%-44s %7.1f bytes for each silent rank, at most %g\n", what, bytes, ceiling);
+  std::printf("%-52s %7.1f bytes for each rank, at most %g\n", what, bytes, ceiling);
   INFO(what);
   CHECK(bytes <= ceiling);
   return made;
@@ -122,6 +122,47 @@ struct State {
   std::unique_ptr<Ranks> ranks;
 };
 
+// The windows service of one of `kRanks` ranks.
+struct Windows {
+  Windows() { std::iota(peers.begin(), peers.end(), 0u); }
+  // `alike`: the members' memory has the same size, unit and keys.
+  std::unique_ptr<Window> create(bool alike) {
+    WindowShape shape;
+    shape.base = memory.data();
+    shape.size = memory.size();
+    shape.ranks = kRanks;
+    std::unique_ptr<Window> window = service.create(std::move(shape));
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      facts[rank] = window->facts();
+      facts[rank].base +=
+          std::uint64_t{rank} * rank * 4096;  // as with random layouts of address spaces
+      if (alike) continue;
+      facts[rank].size += rank;
+      facts[rank].displacement_unit = 1 + rank % 2;
+      facts[rank].region.id = rank;
+      facts[rank].region.links[0].key = rank;
+    }
+    window->connect(facts, peers, {local_peers.get(), kRanks});
+    return window;
+  }
+  // Puts a word to each other member.
+  bool put_to_all(Window& window) {
+    bool all = true;
+    for (std::uint32_t rank = 1; rank < kRanks; ++rank)
+      all = window.put_plain(rank, memory.data(), 8, 0) == WindowStatus::ok && all;
+    return all;
+  }
+
+  FakePort port;
+  FakeMemory links;
+  FakeHost host;
+  WindowService service{port, links, host, {[] {}, [](void*, WindowStatus) {}}};
+  std::array<std::byte, 64> memory{};
+  std::vector<PeerId> peers = std::vector<PeerId>(kRanks);
+  std::unique_ptr<bool[]> local_peers = std::make_unique<bool[]>(kRanks);
+  std::vector<WindowFacts> facts = std::vector<WindowFacts>(kRanks);
+};
+
 }  // namespace
 
 TEST_CASE("a silent rank takes few bytes of an engine and of collectives", "[silent_ranks]") {
@@ -150,41 +191,27 @@ TEST_CASE("a silent rank takes few bytes of an engine and of collectives", "[sil
 
 TEST_CASE("a silent rank takes few bytes of a window", "[silent_ranks]") {
   if (!heap_is_counted()) return;
-  FakePort port;
-  FakeMemory links;
-  FakeHost host;
-  WindowService windows(port, links, host, {[] {}, [](void*, WindowStatus) {}});
-  std::array<std::byte, 64> memory{};
-  std::vector<PeerId> peers(kRanks);
-  std::iota(peers.begin(), peers.end(), 0u);
-  const auto local_peers = std::make_unique<bool[]>(kRanks);
-  std::vector<WindowFacts> facts(kRanks);
-  const auto create = [&](bool alike) {
-    WindowShape shape;
-    shape.base = memory.data();
-    shape.size = memory.size();
-    shape.ranks = kRanks;
-    std::unique_ptr<Window> window = windows.create(std::move(shape));
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-      facts[rank] = window->facts();
-      facts[rank].base +=
-          std::uint64_t{rank} * rank * 4096;  // as with random layouts of address spaces
-      if (alike) continue;
-      facts[rank].size += rank;
-      facts[rank].displacement_unit = 1 + rank % 2;
-      facts[rank].region.id = rank;
-      facts[rank].region.links[0].key = rank;
-    }
-    window->connect(facts, peers, {local_peers.get(), kRanks});
-    return window;
-  };
-  const auto alike = measure("windows: a member", 34, [&] { return create(true); });
+  Windows at;
+  const auto alike = measure("windows: a member", 34, [&] { return at.create(true); });
   const auto own =
-      measure("windows: a member, if all of them differ", 62, [&] { return create(false); });
+      measure("windows: a member, if all of them differ", 62, [&] { return at.create(false); });
   CHECK(own->size(7) == alike->size(7) + 7);
   CHECK(own->displacement_unit(7) == 2);
   measure("windows: a member, once it is lost", 0, [&] {
-    for (const PeerId peer : peers) windows.on_lost(peer);
+    for (const PeerId peer : at.peers) at.service.on_lost(peer);
+    return 0;
+  });
+}
+
+TEST_CASE("a rank that communicates takes few bytes of a window", "[silent_ranks]") {
+  if (!heap_is_counted()) return;
+  Windows at;
+  at.peers.assign(kRanks, 1);  // one of the few that have credits here
+  const std::unique_ptr<Window> window = at.create(true);
+  REQUIRE(window->lock_all(true) == WindowStatus::ok);
+  CHECK(measure("windows: a target", 410, [&] { return at.put_to_all(*window); }));
+  measure("windows: an origin", 50, [&] {
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) (void)window->protocol().target.peer(rank);
     return 0;
   });
 }

@@ -24,10 +24,11 @@ void Epochs::fence_leave(std::span<std::uint32_t> sent) noexcept {
 
 WindowStatus Epochs::start(std::span<const Rank> group, bool no_check) {
   if (started() || any_lock()) return WindowStatus::sync;
-  for (const Rank rank : group) (void)origin_.use(rank);  // makes all, or changes nothing
+  // Allocations come first, so that an epoch begins in full or not at all.
+  for (const Rank rank : group) (void)origin_.use(rank);
+  access_group_.assign(group.begin(), group.end());
   origin_.access().started = true;
   origin_.access().fence_open = false;
-  access_group_.assign(group.begin(), group.end());
   for (const Rank rank : group) {
     OriginPeer& peer = *origin_.find(rank);
     peer.in_access = true;
@@ -72,10 +73,13 @@ void Epochs::end_access() noexcept {
 
 WindowStatus Epochs::post(std::span<const Rank> group, bool no_check) {
   if (exposure_open_) return WindowStatus::sync;
-  for (const Rank rank : group) (void)target_.peer(rank);  // makes all, or changes nothing
+  for (const Rank rank : group) {
+    (void)target_.peer(rank);
+    if (rank == self_) (void)origin_.use(rank);
+  }
+  exposure_group_.assign(group.begin(), group.end());
   exposure_open_ = true;
   origin_.access().fence_open = false;
-  exposure_group_.assign(group.begin(), group.end());
   for (const Rank rank : group) {
     target_.expect_complete(rank);
     if (no_check) continue;

@@ -140,6 +140,11 @@ class OriginPeers {
   }
   // Returns the states that were made.
   const std::vector<std::unique_ptr<OriginPeer>>& used() const noexcept { return used_; }
+  // Returns one of them, by the order in which they were made; null: there are not so many. A loop over them may give
+  // up the lock between two.
+  OriginPeer* used_at(std::size_t index) noexcept {
+    return index < used_.size() ? used_[index].get() : nullptr;
+  }
 
   AccessState& access() noexcept { return access_; }
   const AccessState& access() const noexcept { return access_; }

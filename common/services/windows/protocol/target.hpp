@@ -39,9 +39,8 @@ class Target {
 
   // Makes it at the member's first use. Throws std::bad_alloc.
   TargetPeer& peer(Rank rank) {
-    std::unique_ptr<TargetPeer>& peer = peers_[rank];
-    if (peer == nullptr) peer = std::make_unique<TargetPeer>();
-    return *peer;
+    TargetPeer* const known = peers_[rank].get();
+    return known != nullptr ? *known : make(rank);
   }
 
   Verdict serve(Rank from, WindowHead head, std::span<const std::byte> rest);
@@ -87,6 +86,7 @@ class Target {
     bool past;  // has no ticket
   };
 
+  TargetPeer& make(Rank rank);
   Verdict serve_accumulate(Rank from, const WindowHead& head, std::span<const std::byte> rest,
                            std::byte* memory, std::int64_t base);
   void combine(Accumulation what, std::byte* memory, std::int64_t base, const std::byte* operands,

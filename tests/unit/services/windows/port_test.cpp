@@ -117,6 +117,16 @@ TEST_CASE("a small put is one frame, and a flush waits until its target has coun
   CHECK(passes == 3);
 }
 
+TEST_CASE("an acknowledgement from a target that was never used is ignored", "[windows]") {
+  Member at;
+  at.counts(5);
+  CHECK(at.window->protocol().origin.find(1) == nullptr);
+  REQUIRE(at.locks().put(8) == WindowStatus::ok);
+  CHECK_FALSE(at.window->peer(1).remotely_complete());
+  at.counts(1);
+  CHECK(at.window->flush(1) == WindowStatus::ok);
+}
+
 TEST_CASE("of a put that has no credit a copy waits, and the next ones behind it", "[windows]") {
   Member at;
   at.locks();
