@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -15,12 +16,22 @@
 
 namespace lfc::thread_world {
 
-TEST_CASE("ni thread: nobody waits while it measures what a wake-up costs") {
+// Returns how often this thread has given up its processor to wait, while it opened an engine.
+static long waits_to_open() {
   rusage before{}, after{};
   getrusage(RUSAGE_THREAD, &before);
   const Station station(0, "shm", "floating");
   getrusage(RUSAGE_THREAD, &after);
-  CHECK(after.ru_nvcsw - before.ru_nvcsw < 7);  // a nap for each measurement
+  return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+TEST_CASE("ni thread: nobody waits while it measures what a wake-up costs") {
+  constexpr long kMeasurements = 7;  // each would be a wait
+  long fewest = waits_to_open();
+  // The kernel adds waits of its own, for memory: not at each opening.
+  for (int i = 0; fewest >= kMeasurements && i < 50; ++i)
+    fewest = std::min(fewest, waits_to_open());
+  CHECK(fewest < kMeasurements);
 }
 
 TEST_CASE("ni thread: upcalls reach a host that is away") {
