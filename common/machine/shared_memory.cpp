@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/bytes.hpp"
 #include "base/errors.hpp"
 #include "machine/hand_over.hpp"
 #include "machine/process_watch.hpp"
@@ -127,6 +128,11 @@ std::optional<SharedFile> SharedFile::open(const SharedMemoryName& name, std::st
   opened.fd_ = std::make_shared<const FileDescriptor>(std::move(file));
   opened.name_ = name;
   return opened;
+}
+
+std::size_t round_to_pages(std::size_t size) noexcept {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return round_up(size, page);
 }
 
 bool is_gone(const SharedMemoryName& name) {

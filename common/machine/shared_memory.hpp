@@ -69,6 +69,9 @@ class SharedFile {
   std::shared_ptr<const FileDescriptor> fd_;  // may be requested as long as it exists
 };
 
+// Returns the bytes of the whole pages that `size` bytes take.
+std::size_t round_to_pages(std::size_t size) noexcept;
+
 // Returns whether the process that made this has certainly ended; a failed open alone does not prove that. For
 // processes that use the same pids (machine/local_peer.hpp).
 bool is_gone(const SharedMemoryName& name);

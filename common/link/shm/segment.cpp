@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/build_stamp.hpp"
-#include "base/bytes.hpp"
 #include "base/errors.hpp"
 
 namespace lfc {
@@ -23,11 +22,6 @@ const BuildStamp stamp("segment", {sizeof(SegmentHead), offsetof(SegmentHead, ch
                                    offsetof(SegmentHead, bell), sizeof(BellState),
                                    sizeof(PlaceHead), sizeof(RingProgress), kRingHead, kSlotBytes,
                                    sizeof(BulkPosition), kControlReserve});
-
-std::size_t round_to_pages(std::size_t size) noexcept {
-  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return round_up(size, page);
-}
 
 // The layout of a segment.
 struct Layout {

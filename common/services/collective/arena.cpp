@@ -1,7 +1,5 @@
 #include "services/collective/arena.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -9,7 +7,6 @@
 #include <utility>
 
 #include "base/build_stamp.hpp"
-#include "base/bytes.hpp"
 #include "base/errors.hpp"
 #include "base/make_room.hpp"
 #include "services/collective/protocol/board.hpp"
@@ -32,11 +29,6 @@ struct Directory {
   alignas(64) Agreement agreement;
   alignas(64) Entry entries[kEntries];
 };
-
-std::size_t round_to_pages(std::size_t size) noexcept {
-  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return round_up(size, page);
-}
 
 std::size_t directory_size() noexcept { return round_to_pages(sizeof(Directory)); }
 
