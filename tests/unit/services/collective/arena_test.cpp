@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -73,6 +74,14 @@ class FewAddresses {
   rlimit before_{};
 };
 
+template <class... MostBoards>
+std::unique_ptr<OwnArena> make_arena(MostBoards... most) {
+  std::string why_not;
+  std::unique_ptr<OwnArena> own = OwnArena::create(why_not, most...);
+  REQUIRE(own != nullptr);
+  return own;
+}
+
 // Bytes that the arena's file has from the kernel.
 std::size_t memory_of(const OwnArena& own) {
   std::string why_not;
@@ -84,9 +93,7 @@ std::size_t memory_of(const OwnArena& own) {
 
 TEST_CASE("boards of a block are mapped at once, and found touched", "[coll]") {
   constexpr std::uint32_t kLanes = 2;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena();
   PeerArena local_peer(own->name());
   REQUIRE(local_peer.reachable());
   const bool single = has_single_pages();
@@ -124,9 +131,7 @@ TEST_CASE("boards of a block are mapped at once, and found touched", "[coll]") {
 TEST_CASE("a board is mapped alone where its block cannot be mapped", "[coll]") {
   constexpr std::uint32_t kLanes = 16;  // a block has at most 2 boards
   const std::size_t room = Board::size(kLanes) * 3 / 2;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena();
   PeerArena local_peer(own->name());
   REQUIRE(local_peer.reachable());
   std::vector<std::byte*> made;
@@ -162,9 +167,7 @@ TEST_CASE("a board is mapped alone where its block cannot be mapped", "[coll]") 
 TEST_CASE("a board that could not be mapped does not hide that another one is not made yet",
           "[coll]") {
   constexpr std::uint32_t kLanes = 16;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena();
   PeerArena local_peer(own->name());
   REQUIRE(local_peer.reachable());
   REQUIRE(own->make(1, kLanes, kLanes) != nullptr);
@@ -184,9 +187,7 @@ TEST_CASE("a board that could not be mapped does not hide that another one is no
 
 TEST_CASE("a board that is used again is empty", "[coll]") {
   constexpr std::uint32_t kLanes = 2;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena();
   std::byte* const first = own->make(1, kLanes, kLanes);
   REQUIRE(first != nullptr);
   for (std::uint64_t step = 0; step < 2; ++step)
@@ -202,9 +203,7 @@ TEST_CASE("a board that is used again is empty", "[coll]") {
 
 TEST_CASE("a communicator for which there is no board is refused to all its ranks", "[coll]") {
   constexpr std::uint32_t kLanes = 3;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not, 2);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena(2);
   PeerArena first(own->name());
   PeerArena second(own->name());
   const auto refused = [&](PeerArena& arena, std::uint64_t key) {
@@ -238,9 +237,7 @@ TEST_CASE("a communicator for which there is no board is refused to all its rank
 TEST_CASE("boards that nobody uses leave room for those of communicators of another size",
           "[coll]") {
   constexpr std::size_t kMost = 3;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not, kMost);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena(kMost);
   PeerArena local_peer(own->name());
   std::uint64_t key = 0;
   for (int round = 0; round < 3; ++round)
@@ -269,9 +266,7 @@ TEST_CASE("boards that nobody uses leave room for those of communicators of anot
 
 TEST_CASE("a communicator that comes first gets its board, however late it asks", "[coll]") {
   constexpr std::uint32_t kLanes = 2;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not, 3);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena(3);
   own->reserve(1);
   own->reserve(2);
   CHECK(own->make(3, kLanes, kLanes) != nullptr);  // the third
@@ -288,9 +283,7 @@ TEST_CASE("persistent requests leave room for communicators", "[coll]") {
   constexpr std::uint32_t kLanes = 2;
   constexpr std::size_t kMost = 4;
   constexpr std::size_t kRequests = 2;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not, kMost);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena(kMost);
   CHECK(own->reserve(1, kRequests));
   CHECK(own->make(1, kLanes, kLanes) != nullptr);
   CHECK(own->reserve(2, kRequests));
@@ -308,9 +301,7 @@ TEST_CASE("persistent requests leave room for communicators", "[coll]") {
 TEST_CASE("a communicator made anew is not taken for one that somebody has not left yet",
           "[coll]") {
   constexpr std::uint32_t kLanes = 2;
-  std::string why_not;
-  const auto own = OwnArena::create(why_not);
-  REQUIRE(own != nullptr);
+  const auto own = make_arena();
   PeerArena local_peer(own->name());
   CommunicatorNames names;
   CommunicatorNames names_there;
@@ -331,9 +322,7 @@ TEST_CASE("a block without memory for its entries leaves none", "[coll]") {
   constexpr std::uint32_t kLanes = 2;
   unsigned failures = 0;
   for (bool has_failed = true; has_failed;) {
-    std::string why_not;
-    const auto own = OwnArena::create(why_not);
-    REQUIRE(own != nullptr);
+    const auto own = make_arena();
     PeerArena local_peer(own->name());
     // With a board of another size, there is room for some entries of the next block, and not for all.
     REQUIRE(own->make(100, 1, 1) != nullptr);
