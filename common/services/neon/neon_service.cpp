@@ -90,7 +90,7 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
     : service_(std::move(service)),
       exposure_(exposure),
       rank_(rank),
-      members_{std::vector(ranks, kNoPeer), std::vector<std::uint32_t>(ranks), {}},
+      members_{std::vector(ranks, kNoPeer), Column<std::uint32_t>(), {}},
       waiting_(ranks),
       sent_(ranks),
       neon_(ranks, limits, *this),
@@ -112,9 +112,10 @@ NeonWindow::~NeonWindow() {
 
 void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uint32_t> ids) {
   const ServicePort::Access access(port());
+  members_.names.set(static_cast<std::uint32_t>(ids.size()),
+                     [&](std::uint32_t rank) { return ids[rank]; });
   for (std::uint32_t rank = 0; rank < members_.peers.size(); ++rank) {
     members_.peers[rank] = peers[rank];
-    members_.names[rank] = ids[rank];
     if (rank == rank_) continue;
     if (peers[rank] >= members_.ranks.size()) members_.ranks.resize(peers[rank] + 1, kNoRank);
     members_.ranks[peers[rank]] = rank;

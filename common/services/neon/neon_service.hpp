@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "base/column.hpp"
 #include "base/limits.hpp"
 #include "base/sparse_table.hpp"
 #include "engine/memory_port.hpp"
@@ -104,9 +105,9 @@ class NeonWindow final : private neon::Carrier {
   friend struct Insight;  // lfc-look
   struct Waiting;         // a frame that waits for a credit
   struct Members {
-    std::vector<PeerId> peers;         // by rank
-    std::vector<std::uint32_t> names;  // by rank: the window's name there
-    std::vector<neon::Rank> ranks;     // by PeerId
+    std::vector<PeerId> peers;      // by rank
+    Column<std::uint32_t> names;    // by rank: the window's name there
+    std::vector<neon::Rank> ranks;  // by PeerId
   };
 
   bool send(neon::Rank to, const neon::Header& header, std::span<const std::byte> list,

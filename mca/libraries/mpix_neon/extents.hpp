@@ -2,8 +2,7 @@
 //
 //   Extents extents;
 //   extents.set_own(base, bytes, dynamic);
-//   for (int i = 0; i < ranks; ++i) extents.add(size_of(i), unit_of(i));
-//   extents.set_rank(rank);
+//   extents.set_all(rank, ranks, size_of, unit_of);
 //   std::uint64_t offset = 0;
 //   if (!extents.holds(target, disp, begin, end, offset)) return MPI_ERR_RMA_RANGE;
 //
@@ -14,8 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "base/column.hpp"
 #include "services/neon/protocol/exposure.hpp"
 #include "services/neon/protocol/frame.hpp"
 
@@ -29,15 +28,19 @@ class Extents {
     own_.size = size;
     dynamic_ = dynamic;
   }
-  // The next rank's; bytes.
-  void add(std::uint64_t size, std::ptrdiff_t unit) { all_.push_back({size, unit}); }
-  void set_rank(Rank rank) noexcept { rank_ = rank; }
+  // This process is `rank` of `ranks`. `size_of(rank)` and `unit_of(rank)` return the size and displacement unit of a
+  // rank's window memory, in bytes.
+  template <class SizeOf, class UnitOf>
+  void set_all(Rank rank, Rank ranks, SizeOf size_of, UnitOf unit_of) {
+    rank_ = rank;
+    ranks_ = ranks;
+    sizes_.set(ranks, size_of);
+    units_.set(ranks, unit_of);
+  }
 
   Rank rank() const noexcept { return rank_; }
-  Rank ranks() const noexcept { return static_cast<Rank>(all_.size()); }
-  bool has(std::int64_t rank) const noexcept {
-    return rank >= 0 && rank < static_cast<std::int64_t>(all_.size());
-  }
+  Rank ranks() const noexcept { return ranks_; }
+  bool has(std::int64_t rank) const noexcept { return rank >= 0 && rank < ranks_; }
   bool dynamic() const noexcept { return dynamic_; }
   Exposure& own() noexcept { return own_; }
 
@@ -51,25 +54,23 @@ class Extents {
   // Whether the bytes from `begin` to `end`, relative to a displacement, lie in the target's window, and where that is.
   bool holds(Rank target, std::ptrdiff_t disp, std::int64_t begin, std::int64_t end,
              std::uint64_t& offset) const noexcept {
-    if (disp < 0 || !offset_of(target, disp, offset) || offset > all_[target].size) return false;
+    if (disp < 0 || !offset_of(target, disp, offset) || offset > sizes_[target]) return false;
     const auto at = static_cast<std::int64_t>(offset);
     return begin == end ||
-           (at + begin >= 0 && static_cast<std::uint64_t>(at + end) <= all_[target].size);
+           (at + begin >= 0 && static_cast<std::uint64_t>(at + end) <= sizes_[target]);
   }
 
  private:
-  struct Extent {
-    std::uint64_t size;
-    std::ptrdiff_t unit;
-  };
   bool offset_of(Rank rank, std::ptrdiff_t disp, std::uint64_t& offset) const noexcept {
     return !__builtin_mul_overflow(static_cast<std::uint64_t>(disp),
-                                   static_cast<std::uint64_t>(all_[rank].unit), &offset);
+                                   static_cast<std::uint64_t>(units_[rank]), &offset);
   }
 
   Exposure own_;
-  std::vector<Extent> all_;  // by rank
+  Column<std::uint64_t> sizes_;   // by rank
+  Column<std::ptrdiff_t> units_;  // by rank
   Rank rank_ = 0;
+  Rank ranks_ = 0;
   bool dynamic_ = false;
 };
 

@@ -177,13 +177,14 @@ int Window::start() {
   int ranks = 0;
   MPI_Comm_rank(control_, &rank);
   MPI_Comm_size(control_, &ranks);
-  extents_.set_rank(static_cast<Rank>(rank));
   const int unit = win_ == MPI_WIN_NULL ? 1 : attribute<int>(win_, MPI_WIN_DISP_UNIT, 1);
   const std::uint64_t mine[2] = {extents_.own().size, static_cast<std::uint64_t>(unit)};
   std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(ranks));
   MPI_Allgather(mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control_);
-  for (std::size_t i = 0; i < all.size(); i += 2)
-    extents_.add(all[i], static_cast<MPI_Aint>(all[i + 1]));
+  extents_.set_all(
+      static_cast<Rank>(rank), static_cast<Rank>(ranks),
+      [&](Rank of) { return all[2 * std::size_t{of}]; },
+      [&](Rank of) { return static_cast<MPI_Aint>(all[2 * std::size_t{of} + 1]); });
   endpoint_ = open_native(win_, control_, extents_.own());
   if (endpoint_ == nullptr) {
     MPI_Comm comm = MPI_COMM_NULL;

@@ -16,10 +16,10 @@ namespace {
 struct Window {
   Window() {
     extents.set_own(memory.data(), memory.size(), false);
-    extents.add(100, 1);
-    extents.add(80, 8);
-    extents.add(0, 1);
-    extents.set_rank(1);
+    constexpr std::array<std::uint64_t, 3> kSizes{100, 80, 0};
+    constexpr std::array<std::ptrdiff_t, 3> kUnits{1, 8, 1};
+    extents.set_all(
+        1, 3, [&](Rank rank) { return kSizes[rank]; }, [&](Rank rank) { return kUnits[rank]; });
   }
   bool holds(Rank target, std::ptrdiff_t disp, std::int64_t begin, std::int64_t end) {
     return extents.holds(target, disp, begin, end, offset);
@@ -75,11 +75,27 @@ TEST_CASE("this process's memory is found at its own displacements", "[neon]") {
   CHECK_FALSE(window.extents.has(-1));
 }
 
+TEST_CASE("windows of the same size on all ranks are known by rank, too", "[neon]") {
+  std::array<std::byte, 80> memory{};
+  Extents extents;
+  extents.set_own(memory.data(), memory.size(), false);
+  extents.set_all(
+      1, 3, [](Rank) { return 80; }, [](Rank) { return 8; });
+  CHECK(extents.ranks() == 3);
+  for (const Rank target : {0u, 2u}) {
+    std::uint64_t offset = 0;
+    CHECK(extents.holds(target, 9, 0, 8, offset));
+    CHECK(offset == 72);
+    CHECK_FALSE(extents.holds(target, 9, 0, 9, offset));
+  }
+}
+
 TEST_CASE("without a window displacements are addresses", "[neon]") {
   int here = 0;
   Extents extents;
   extents.set_own(nullptr, 0, true);
-  extents.add(0, 1);
+  extents.set_all(
+      0, 1, [](Rank) { return 0; }, [](Rank) { return 1; });
   CHECK(extents.place(reinterpret_cast<std::ptrdiff_t>(&here), sizeof here) ==
         reinterpret_cast<std::byte*>(&here));
 }
