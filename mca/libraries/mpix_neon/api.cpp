@@ -80,6 +80,9 @@ Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint o
 
 int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks, const int ranks[],
                   int tag, int flags, MPI_Request* ann) {
+  if (nranks < 0 || (nranks > 0 && ranks == nullptr)) return MPI_ERR_ARG;
+  if (tag < 0) return MPI_ERR_TAG;
+  if (size < 0) return MPI_ERR_SIZE;
   auto* made = new Announced(window);
   made->address = address;
   made->size = static_cast<std::uint64_t>(size);
@@ -212,11 +215,7 @@ int MPIX_Neon_announce_init(MPI_Aint disp, MPI_Aint size, int nranks, const int 
   int error = MPI_SUCCESS;
   Window* window = attached(win, error);
   if (window == nullptr) return error;
-  if (ann == nullptr || nranks < 0 || (nranks > 0 && ranks == nullptr) ||
-      (flags & ~MPIX_NEON_PERSISTENT) != 0)
-    return window->fail(MPI_ERR_ARG);
-  if (tag < 0) return window->fail(MPI_ERR_TAG);
-  if (size < 0) return window->fail(MPI_ERR_SIZE);
+  if (ann == nullptr || (flags & ~MPIX_NEON_PERSISTENT) != 0) return window->fail(MPI_ERR_ARG);
   std::byte* address = window->extents().place(disp, static_cast<std::uint64_t>(size));
   if (address == nullptr && size > 0) return window->fail(MPI_ERR_RMA_RANGE);
   return window->fail(

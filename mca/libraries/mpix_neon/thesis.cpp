@@ -1,9 +1,11 @@
 // neon.h: the thesis' names, on NEON over MPI_COMM_WORLD without an MPI window.
-#include <algorithm>
 #include <climits>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "calls.hpp"
+#include "handles.hpp"
 #include "neon.h"
 
 struct neon_memory {
@@ -14,18 +16,22 @@ struct neon_memory {
 struct neon_job {
   MPI_Request request = MPI_REQUEST_NULL;
   bool is_post = false;
-  bool complete = false;
+  int state = NEON_PENDING;  // kept, because MPI deactivates a completed request
 };
 
 namespace {
 
 lfc::neon::Window* window = nullptr;  // the one and only
+lfc::neon::Handles<neon_job> jobs;
+lfc::neon::Handles<neon_memory> memories;
 
-bool covers(neon_memhandle memory, const void* data, size_t size) {
-  const char* begin = static_cast<const char*>(data);
-  return memory != nullptr && begin >= memory->address &&
-         size <=
-             memory->size - std::min(memory->size, static_cast<size_t>(begin - memory->address));
+// Returns whether the bytes lie in the registered memory.
+bool covers(neon_memhandle handle, const void* data, size_t size) {
+  const neon_memory* const memory = memories.find(handle);
+  if (memory == nullptr) return false;
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  const auto first = reinterpret_cast<std::uintptr_t>(memory->address);
+  return begin >= first && begin - first <= memory->size && size <= memory->size - (begin - first);
 }
 
 neon_handle failed(neon_status* status, int error) {
@@ -35,14 +41,11 @@ neon_handle failed(neon_status* status, int error) {
 
 // Returns the state of the job now.
 int look(neon_job& job) {
-  int done = job.complete ? 1 : 0;
-  int error = MPI_SUCCESS;
-  if (done == 0) {
-    // MPI would deactivate a completed request, so a post is only queried.
-    error = MPI_Test(&job.request, &done, MPI_STATUS_IGNORE);
-    job.complete = done != 0;
-  }
-  return error != MPI_SUCCESS ? -error : done != 0 ? NEON_COMPLETE : NEON_PENDING;
+  if (job.state != NEON_PENDING) return job.state;
+  int done = 0;
+  const int error = MPI_Test(&job.request, &done, MPI_STATUS_IGNORE);
+  if (error != MPI_SUCCESS || done != 0) job.state = -error;
+  return job.state;
 }
 
 // A single MPI count, or several of them.
@@ -72,22 +75,37 @@ neon_handle start(const void* buffer, size_t size, neon_memhandle memory, neon_s
   int count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   type_of(size, count, type);
-  auto* job = new neon_job;
-  const int error = call(count, type, &job->request);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = call(count, type, &request);
   MPI_Type_free(&type);
-  if (error != MPI_SUCCESS) {
-    delete job;
-    return failed(status, error);
-  }
+  if (error != MPI_SUCCESS) return failed(status, error);
+  auto* job = new neon_job{request};
   const int state = look(*job);
   if (status != nullptr) *status = state;
-  return job;
+  return jobs.enter(job);
 }
 
-// A put or get is over with its completion; a post stays.
-int finish(neon_job* job, int state) {
-  if (state != NEON_PENDING && !job->is_post) delete job;
+// Returns the state of a job after a wait or test. A put or get is over with its completion; a post stays.
+int finish(neon_handle handle, const neon_job& job) {
+  const int state = job.state;
+  if (state != NEON_PENDING && !job.is_post) jobs.end(handle);
   return state;
+}
+
+// Returns the post with this handle; null: it is none.
+neon_job* find_post(neon_handle handle) {
+  neon_job* const job = jobs.find(handle);
+  return job != nullptr && job->is_post ? job : nullptr;
+}
+
+// Announces the buffer of a post (again): NEON_COMPLETE or an error.
+int announce(neon_job& post, neon_status* status) {
+  int error = MPI_ERR_REQUEST;  // the request has ended with an error
+  if (post.request != MPI_REQUEST_NULL) error = lfc_request_start(&post.request);
+  if (error == MPI_SUCCESS) post.state = NEON_PENDING;
+  const int state = error != MPI_SUCCESS ? -error : look(post);
+  if (status != nullptr) *status = state;
+  return -error;
 }
 
 }  // namespace
@@ -102,12 +120,16 @@ int NEON_Finalize(void) {
 }
 
 // The window at large needs no preparation, and a native endpoint registers what is announced.
-neon_memhandle NEON_Register(void* address, size_t size, int) {
-  return window == nullptr ? nullptr : new neon_memory{static_cast<char*>(address), size};
+neon_memhandle NEON_Register(void* address, size_t size, int flags) {
+  const bool none = address == nullptr && size > 0;
+  const bool wraps = size > PTRDIFF_MAX || reinterpret_cast<std::uintptr_t>(address) + size < size;
+  if (window == nullptr || none || wraps || flags != 0) return nullptr;
+  return memories.enter(new neon_memory{static_cast<char*>(address), size});
 }
 
 int NEON_Unregister(neon_memhandle memory) {
-  delete memory;
+  if (memories.find(memory) == nullptr) return -MPI_ERR_ARG;
+  memories.end(memory);
   return NEON_COMPLETE;
 }
 
@@ -115,36 +137,33 @@ neon_handle NEON_Post(void* address, size_t size, int num_ranks, const int* list
                       neon_memhandle memory, neon_status* status) {
   if (window == nullptr) return failed(status, MPI_ERR_WIN);
   if (!covers(memory, address, size)) return failed(status, MPI_ERR_RMA_RANGE);
-  auto* job = new neon_job;
-  job->is_post = true;
-  int error = lfc::neon::announce_init(*window, static_cast<std::byte*>(address),
-                                       static_cast<MPI_Aint>(size), num_ranks, list_of_ranks, tag,
-                                       0, &job->request);
-  if (error == MPI_SUCCESS) {
-    const int state = NEON_Repost(job, status);
-    if (state == NEON_COMPLETE) return job;
-    MPI_Request_free(&job->request);
-    error = -state;
-  }
-  delete job;
-  return failed(status, error);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = lfc::neon::announce_init(*window, static_cast<std::byte*>(address),
+                                             static_cast<MPI_Aint>(size), num_ranks, list_of_ranks,
+                                             tag, 0, &request);
+  if (error != MPI_SUCCESS) return failed(status, error);
+  auto* post = new neon_job{request, true};
+  const int state = announce(*post, status);
+  if (state == NEON_COMPLETE) return jobs.enter(post);
+  MPI_Request_free(&post->request);
+  delete post;
+  return nullptr;
 }
 
 int NEON_Repost(neon_handle post, neon_status* status) {
-  if (post == nullptr || !post->is_post || post->request == MPI_REQUEST_NULL)
-    return -MPI_ERR_REQUEST;
-  const int error = lfc_request_start(&post->request);
-  if (error == MPI_SUCCESS) post->complete = false;
-  const int state = error != MPI_SUCCESS ? -error : look(*post);
-  if (status != nullptr) *status = state;
+  neon_job* const job = find_post(post);
+  if (window != nullptr && job != nullptr) return announce(*job, status);
+  const int error = window == nullptr ? MPI_ERR_WIN : MPI_ERR_REQUEST;
+  failed(status, error);
   return -error;
 }
 
 int NEON_Unpost(neon_handle post) {
-  if (post == nullptr || !post->is_post) return -MPI_ERR_REQUEST;
-  const int error =
-      post->request != MPI_REQUEST_NULL ? MPI_Request_free(&post->request) : MPI_SUCCESS;
-  delete post;
+  neon_job* const job = find_post(post);
+  if (job == nullptr) return -MPI_ERR_REQUEST;
+  int error = MPI_SUCCESS;
+  if (job->request != MPI_REQUEST_NULL) error = MPI_Request_free(&job->request);
+  jobs.end(post);
   return -error;
 }
 
@@ -164,15 +183,18 @@ neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t
   });
 }
 
-int NEON_Wait(neon_handle handle, neon_flag_t) {
-  if (handle == nullptr) return -MPI_ERR_REQUEST;
-  int error = MPI_SUCCESS;
-  if (!handle->complete) error = MPI_Wait(&handle->request, MPI_STATUS_IGNORE);
-  handle->complete = true;
-  return finish(handle, -error);
+int NEON_Wait(neon_handle handle, neon_flag_t flags) {
+  neon_job* const job = jobs.find(handle);
+  if (job == nullptr) return -MPI_ERR_REQUEST;
+  if ((flags & ~STRONG) != 0) return -MPI_ERR_ARG;
+  if (job->state == NEON_PENDING) job->state = -MPI_Wait(&job->request, MPI_STATUS_IGNORE);
+  return finish(handle, *job);
 }
 
-int NEON_Test(neon_handle handle, neon_flag_t) {
-  if (handle == nullptr) return -MPI_ERR_REQUEST;
-  return finish(handle, look(*handle));
+int NEON_Test(neon_handle handle, neon_flag_t flags) {
+  neon_job* const job = jobs.find(handle);
+  if (job == nullptr) return -MPI_ERR_REQUEST;
+  if ((flags & ~STRONG) != 0) return -MPI_ERR_ARG;
+  look(*job);
+  return finish(handle, *job);
 }

@@ -9,9 +9,10 @@
  *   NEON_Wait(halo, 0);
  *   NEON_Repost(halo, &status);
  *
- * Ranks are those of MPI_COMM_WORLD. A handle of 0 means that the call failed, and `status` has the reason. The handle
- * of a put or get ends when NEON_Wait or NEON_Test reports it complete or failed; the handle of a post ends with
- * NEON_Unpost. The thesis defines no start and end: NEON_Init and NEON_Finalize are additions.
+ * Ranks are those of MPI_COMM_WORLD. A handle of 0 means that the call failed, and `status` has the reason: then
+ * nothing has happened. The handle of a put or get ends when NEON_Wait or NEON_Test reports it complete or failed; the
+ * handle of a post ends with NEON_Unpost. A call with an invalid or ended handle returns an error: MPI_ERR_REQUEST,
+ * negated, for an operation. The thesis defines no start and end: NEON_Init and NEON_Finalize are additions.
  */
 #ifndef NEON_H
 #define NEON_H
@@ -42,13 +43,13 @@ int NEON_Init(void);     /* starts NEON; collective over MPI_COMM_WORLD */
 int NEON_Finalize(void); /* ends NEON; collective over MPI_COMM_WORLD */
 
 /* Registers memory for communication. The buffer of each later call must lie in one registered piece. The caller owns
- * the memory. Null: NEON_Init has not been called. */
+ * the memory. No flags are defined: 0. Null: NEON_Init has not been called, or an argument is invalid. */
 neon_memhandle NEON_Register(void* address, size_t size, int flags);
-/* Ends a registration. The memory itself is not freed. */
+/* Ends a registration. The memory itself is not freed. An error: there is no such registration. */
 int NEON_Unregister(neon_memhandle memory);
 
-/* Announces the buffer under `tag` to the ranks, and returns a handle. It completes when each of them has notified.
- * Does not wait. */
+/* Announces the buffer under `tag` (0 ... 2^31-1) to the ranks, and returns a handle. It completes when each of them
+ * has notified. Does not wait. The errors are those of MPIX_Neon_announce_init and of MPI_Start. */
 neon_handle NEON_Post(void* address, size_t size, int num_ranks, const int* list_of_ranks, int tag,
                       neon_memhandle memory, neon_status* status);
 /* Announces the buffer of a completed post once more, at less cost than NEON_Post. */
