@@ -151,7 +151,8 @@ void ServiceFrames::act(Random& random) {
         random.chance(500)
             ? origin.put(put, 1, tag, 0, put.memory.data(), random.below(kBytes),
                          random.chance(500), random.chance(300))
-            : origin.get(put, 1, tag, 0, put.memory.data(), random.between(1, kBytes));
+            : origin.get(put, 1, tag, 0, put.memory.data(), random.between(1, kBytes),
+                         random.chance(500));
     if (begun != neon::Status::ok) now.puts.pop_back();
     return;
   }

@@ -47,7 +47,7 @@ program halo
   cells = me
   call MPI_Start(ann, ierror)
   call MPIX_Neon_get(copy, n, MPI_DOUBLE_PRECISION, right, 7, 0_MPI_ADDRESS_KIND, n, &
-                     MPI_DOUBLE_PRECISION, win, get, ierror)
+                     MPI_DOUBLE_PRECISION, MPIX_NEON_NON_FINAL, win, get, ierror)
   call MPIX_Neon_notify(right, 7, win, ierror)
   call MPI_Wait(get, MPI_STATUS_IGNORE, ierror)
   if (any(copy /= right)) call fail('get')

@@ -133,9 +133,11 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
 }
 
 int get(Window& window, void* origin, int count, MPI_Datatype type, int target, int tag,
-        MPI_Aint offset, int target_count, MPI_Datatype target_type, MPI_Request* request) {
+        MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
+        MPI_Request* request) {
   int error = check(window, origin, count, type, target, target_count, target_type);
   if (error == MPI_SUCCESS && tag < 0) error = MPI_ERR_TAG;
+  if (error == MPI_SUCCESS && (flags & ~MPIX_NEON_NON_FINAL) != 0) error = MPI_ERR_ARG;
   if (request == nullptr) error = MPI_ERR_REQUEST;
   if (error != MPI_SUCCESS) return error;
   if (target == MPI_PROC_NULL) {
@@ -152,7 +154,7 @@ int get(Window& window, void* origin, int count, MPI_Datatype type, int target, 
   const Status status = window.endpoint().neon().origin().get(
       job.add(), static_cast<Rank>(target), static_cast<std::uint32_t>(tag),
       static_cast<std::uint64_t>(offset + there.begin()), place,
-      static_cast<std::uint64_t>(there.end() - there.begin()));
+      static_cast<std::uint64_t>(there.end() - there.begin()), (flags & MPIX_NEON_NON_FINAL) == 0);
   return job.begun(status, target, request);
 }
 
@@ -256,12 +258,13 @@ int MPIX_Neon_notify(int target, int tag, MPI_Win win) {
 }
 
 int MPIX_Neon_get(void* origin, int count, MPI_Datatype type, int target, int tag, MPI_Aint offset,
-                  int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* req) {
+                  int target_count, MPI_Datatype target_type, int flags, MPI_Win win,
+                  MPI_Request* req) {
   int error = MPI_SUCCESS;
   Window* window = attached(win, error);
   if (window == nullptr) return error;
   return window->fail(lfc::neon::get(*window, origin, count, type, target, tag, offset,
-                                     target_count, target_type, req));
+                                     target_count, target_type, flags, req));
 }
 
 int MPIX_Neon_complete(int target, MPI_Win win) {

@@ -30,7 +30,8 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
         MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
         MPI_Request* request);
 int get(Window& window, void* origin, int count, MPI_Datatype type, int target, int tag,
-        MPI_Aint offset, int target_count, MPI_Datatype target_type, MPI_Request* request);
+        MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
+        MPI_Request* request);
 
 template <class Condition>
 void wait_until(Condition condition) {

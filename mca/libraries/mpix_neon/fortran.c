@@ -18,8 +18,9 @@ void lfc_f_neon_notify(const MPI_Fint* target, const MPI_Fint* tag, const MPI_Fi
                        MPI_Fint* ierror);
 void lfc_f_neon_get(void* origin, const MPI_Fint* count, const MPI_Fint* type,
                     const MPI_Fint* target, const MPI_Fint* tag, const MPI_Aint* offset,
-                    const MPI_Fint* target_count, const MPI_Fint* target_type, const MPI_Fint* win,
-                    MPI_Fint* request, MPI_Fint* ierror);
+                    const MPI_Fint* target_count, const MPI_Fint* target_type,
+                    const MPI_Fint* flags, const MPI_Fint* win, MPI_Fint* request,
+                    MPI_Fint* ierror);
 void lfc_f_neon_complete(const MPI_Fint* target, const MPI_Fint* win, MPI_Fint* ierror);
 void lfc_f_set_num_notify(const MPI_Fint* win, const MPI_Fint* info, const MPI_Fint* count,
                           MPI_Fint* ierror);
@@ -82,11 +83,13 @@ void lfc_f_neon_notify(const MPI_Fint* target, const MPI_Fint* tag, const MPI_Fi
 
 void lfc_f_neon_get(void* origin, const MPI_Fint* count, const MPI_Fint* type,
                     const MPI_Fint* target, const MPI_Fint* tag, const MPI_Aint* offset,
-                    const MPI_Fint* target_count, const MPI_Fint* target_type, const MPI_Fint* win,
-                    MPI_Fint* request, MPI_Fint* ierror) {
+                    const MPI_Fint* target_count, const MPI_Fint* target_type,
+                    const MPI_Fint* flags, const MPI_Fint* win, MPI_Fint* request,
+                    MPI_Fint* ierror) {
   MPI_Request made = MPI_REQUEST_NULL;
-  *ierror = MPIX_Neon_get(origin, *count, MPI_Type_f2c(*type), *target, *tag, *offset,
-                          *target_count, MPI_Type_f2c(*target_type), MPI_Win_f2c(*win), &made);
+  *ierror =
+      MPIX_Neon_get(origin, *count, MPI_Type_f2c(*type), *target, *tag, *offset, *target_count,
+                    MPI_Type_f2c(*target_type), *flags, MPI_Win_f2c(*win), &made);
   *request = MPI_Request_c2f(made);
 }
 

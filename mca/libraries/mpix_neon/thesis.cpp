@@ -175,11 +175,11 @@ neon_handle NEON_Put(const void* buffer, size_t size, int dest_rank, int tag, si
   });
 }
 
-neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t offset, int,
+neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t offset, int flags,
                      neon_memhandle memory, neon_status* status) {
   return start(buffer, size, memory, status, [&](int count, MPI_Datatype type, MPI_Request* job) {
     return lfc::neon::get(*window, buffer, count, type, source_rank, tag,
-                          static_cast<MPI_Aint>(offset), count, type, job);
+                          static_cast<MPI_Aint>(offset), count, type, flags, job);
   });
 }
 

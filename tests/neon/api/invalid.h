@@ -70,6 +70,7 @@ static void invalid_transfers(neon_memhandle memory) {
   refused(NEON_Get(room, 8, me, -1, 0, 0, memory, &status), status, MPI_ERR_TAG, "get: tag");
   refused(NEON_Get(room, 8, -3, 1, 0, 0, memory, &status), status, MPI_ERR_RANK, "get: rank");
   refused(NEON_Get(room, 65, me, 1, 0, 0, memory, &status), status, MPI_ERR_RMA_RANGE, "get: size");
+  refused(NEON_Get(room, 8, me, 1, 0, 8, memory, &status), status, MPI_ERR_ARG, "get: flag");
 }
 
 static void invalid_handles(neon_memhandle memory) {

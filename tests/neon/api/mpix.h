@@ -51,7 +51,7 @@ static void announced_target(void) {
   expect(1, 11);
   expect(2, 12);
   words[5] = 55;
-  CALL(MPI_Start(&ann));  // a get
+  CALL(MPI_Start(&ann));  // two gets
   wait_for(&ann);
   CALL(MPI_Request_free(&ann));
   CALL(MPIX_Neon_announce_init(0, 8 * kWords, 1, &one, kKept, MPIX_NEON_PERSISTENT, win, &ann));
@@ -72,10 +72,13 @@ static void announced_origin(void) {
   wait_for(&request);
   CALL(MPIX_Neon_notify(0, kNamed, win));
   CALL(MPIX_Neon_complete(0, win));
-  CALL(MPIX_Neon_get(&got, 1, MPI_UINT64_T, 0, kNamed, 8 * 5, 1, MPI_UINT64_T, win, &request));
-  CALL(MPIX_Neon_notify(0, kNamed, win));
-  wait_for(&request);
-  require(got == 55, "got %llu", (unsigned long long)got);
+  for (int final = 0; final < 2; ++final) {
+    got = 0;
+    CALL(MPIX_Neon_get(&got, 1, MPI_UINT64_T, 0, kNamed, 8 * 5, 1, MPI_UINT64_T,
+                       final ? MPIX_NEON_FINAL : MPIX_NEON_NON_FINAL, win, &request));
+    wait_for(&request);
+    require(got == 55, "got %llu", (unsigned long long)got);
+  }
   put_word(13, 3, kKept, MPIX_NEON_FINAL, &request);
   wait_for(&request);
   put_word(14, 3, kKept, MPIX_NEON_FINAL, NULL);

@@ -130,8 +130,8 @@ static void t28_get(void) {
     unsigned char* data = allocate((size_t)size);
     MPI_Request request[2];
     unsigned char few[64];
-    require(MPIX_Neon_get(data, size, MPI_BYTE, 0, kTag, 0, size, MPI_BYTE, win, &request[0]) ==
-                MPI_SUCCESS,
+    require(MPIX_Neon_get(data, size, MPI_BYTE, 0, kTag, 0, size, MPI_BYTE, MPIX_NEON_NON_FINAL,
+                          win, &request[0]) == MPI_SUCCESS,
             "get");
     // Every second of 16 words, to every third place.
     MPI_Datatype from;
@@ -142,7 +142,8 @@ static void t28_get(void) {
     MPI_Type_vector(8, 1, 3, MPI_UINT64_T, &to);
     MPI_Type_commit(&from);
     MPI_Type_commit(&to);
-    require(MPIX_Neon_get(words, 1, to, 0, kTag, 64, 1, from, win, &request[1]) == MPI_SUCCESS,
+    require(MPIX_Neon_get(words, 1, to, 0, kTag, 64, 1, from, MPIX_NEON_NON_FINAL, win,
+                          &request[1]) == MPI_SUCCESS,
             "get");
     MPIX_Neon_notify(0, kTag, win);
     MPI_Waitall(2, request, MPI_STATUSES_IGNORE);

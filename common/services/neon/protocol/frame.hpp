@@ -16,9 +16,9 @@
 // | put_runs   | origin | as put_notify, to several places (runs.hpp)  | delivered, if strong       |
 // | get_notify | origin | reads the window at large                   | answer ...                 |
 //
-// A *generation* consists of the puts of an origin to a target and tag up to a final put. The k-th final put of an
-// origin belongs to the k-th announcement that names the origin. The final frame contains the number of frames of its
-// generation. The target counts the notification as received only when all are in place. So a notification never
+// A *generation* consists of the puts and gets of an origin to a target and tag up to a final one. The k-th final put or
+// get of an origin belongs to the k-th announcement that names the origin. The final frame contains the number of frames
+// of its generation. The target counts the notification as received only when all are in place. So a notification never
 // overtakes data, in whatever order frames arrive.
 // Source: NEON thesis 5.2 (rules), 7.4 (message order); the counting is ours.
 #pragma once
@@ -46,7 +46,7 @@ enum class Kind : std::uint8_t {
 
 // Header::flags
 enum Flag : std::uint8_t {
-  kFinal = 1,     // data: `count` frames make up the generation, this one included
+  kFinal = 1,     // data, get: `count` frames make up the generation, this one included
   kCharged = 2,   // data, get: paid for from the budget for early data
   kStrong = 4,    // data, put_notify, put_runs: acknowledge when it is in place
   kAlways = 8,    // want: this and all later announcements of the tag
@@ -64,7 +64,7 @@ struct Header {
   std::uint32_t window = 0;      // set and read by the carrier alone
   std::uint32_t tag = 0;         // or the index of the notification
   std::uint32_t generation = 0;  // wraps around
-  std::uint32_t count = 0;       // data: see kFinal; put_...: frames of the operation
+  std::uint32_t count = 0;       // data, get: see kFinal; put_...: frames of the operation
   std::uint32_t refund = 0;      // budget given back to the receiver of this frame, bytes
   std::uint64_t id = 0;          // the origin's name for the operation
   std::uint64_t offset =

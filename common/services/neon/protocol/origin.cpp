@@ -80,7 +80,7 @@ Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
 }
 
 Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
-                   std::uint64_t size) {
+                   std::uint64_t size, bool final) {
   if (target >= peers_.size()) return Status::rank;
   if (outlet_.is_lost(target)) return Status::unreachable;
   Stream& from = stream(target, tag);
@@ -89,7 +89,7 @@ Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
   op.data = static_cast<std::byte*>(data);
   op.size = size;
   op.offset = offset;
-  op.final = false;
+  op.final = final;
   op.strong = false;
   begin(from, op);
   return Status::ok;
@@ -272,6 +272,7 @@ Origin::Step Origin::start_write(Stream& to, Operation& op) {
 Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   if (is_withdrawn(from, op.generation)) {
     op.status = Status::withdrawn;
+    if (op.final) from.sent = 0;
     return Step::done;
   }
   if (from.writing > 0) return Step::writes;
@@ -284,13 +285,17 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   header.generation = op.generation;
   header.offset = op.offset;
   header.extra = op.size;
+  if (op.final) {
+    header.flags |= kFinal;
+    header.count = from.sent + 1;
+  }
   header.id = await(op);
   if (!outlet_.send(from.target, header, {}, {})) {
     if (!granted) state_of(peers_, from.target).charged -= kOverhead;
     stop_awaiting(op);  // the request was not sent, so no reply will come
     return Step::room;
   }
-  ++from.sent;
+  from.sent = op.final ? 0 : from.sent + 1;
   return Step::done;
 }
 

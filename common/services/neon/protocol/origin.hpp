@@ -73,7 +73,7 @@ class Origin {
   Status put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
              std::uint64_t size, bool final, bool strong);
   Status get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
-             std::uint64_t size);
+             std::uint64_t size, bool final);
   // Makes the last put to (target, tag) final if that is still waiting here: a notification that
   // needs no frame. False: put 0 bytes, final.
   bool merge_notification(Rank target, std::uint32_t tag);

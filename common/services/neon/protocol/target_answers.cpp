@@ -31,7 +31,10 @@ bool Target::send_answer(Rank to, Answer& now) {
     if (!outlet_.send(to, header, {}, {now.from + now.moved, bytes})) return false;
     now.moved += bytes;
   } while (now.moved < now.size);
-  if (now.record != nullptr) count(*now.record, now.header);
+  // A hostile origin has ended the generation before its get was answered: the buffer may be of a later one.
+  if (now.record != nullptr && now.record->live == now.buffer &&
+      now.record->announced == now.header.generation)
+    count(*now.record, now.header);
   if (now.slot != nullptr) now.slot->add(1);
   return true;
 }

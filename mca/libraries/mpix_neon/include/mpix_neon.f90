@@ -61,11 +61,12 @@ module mpix_neon
       integer, intent(out) :: ierror
     end subroutine
     subroutine MPIX_Neon_get(origin, count, datatype, target, tag, offset, target_count, &
-                             target_datatype, win, request, ierror) bind(C, name='lfc_f_neon_get')
+                             target_datatype, flags, win, request, ierror) &
+        bind(C, name='lfc_f_neon_get')
       import :: MPI_ADDRESS_KIND
       !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
       type(*), dimension(*), asynchronous :: origin
-      integer, intent(in) :: count, datatype, target, tag, target_count, target_datatype, win
+      integer, intent(in) :: count, datatype, target, tag, target_count, target_datatype, flags, win
       integer(MPI_ADDRESS_KIND), intent(in) :: offset
       integer, intent(out) :: request, ierror
     end subroutine

@@ -43,10 +43,11 @@ extern "C" {
 #define MPIX_NEON_NATIVE 2   /* by the LFC engine; progress whenever a rank is inside MPI */
 #define MPIX_NEON_ASYNC 3    /* by the LFC engine; progress also while all ranks compute */
 
-/* Flags of a put. */
-#define MPIX_NEON_FINAL 0x0     /* this put notifies */
-#define MPIX_NEON_NON_FINAL 0x1 /* a later put notifies */
-#define MPIX_NEON_STRONG 0x2 /* its request completes when the bytes are in the target's buffer */
+/* Flags of a put or get. */
+#define MPIX_NEON_FINAL 0x0     /* this put or get notifies */
+#define MPIX_NEON_NON_FINAL 0x1 /* a later one notifies */
+#define MPIX_NEON_STRONG \
+  0x2 /* put: its request completes when the bytes are in the target's buffer */
 /* Flag of an announcement. */
 #define MPIX_NEON_PERSISTENT 0x4 /* stays announced; see MPIX_Neon_announce_init */
 
@@ -91,9 +92,12 @@ int MPIX_Neon_put(const void* origin, int count, MPI_Datatype type, int target, 
                   MPI_Win win, MPI_Request* req);
 /* Notifies (target, tag) of all puts to it since the last notification: a final put of 0 bytes. */
 int MPIX_Neon_notify(int target, int tag, MPI_Win win);
-/* Reads from the buffer (target, tag) once it is announced. `req` must not be null. */
+/* Reads from the buffer (target, tag) once it is announced. Its notification follows when the target's bytes have been
+ * read. `flags` is MPIX_NEON_FINAL or _NON_FINAL, as in a put: a get that MPIX_Neon_notify follows is _NON_FINAL.
+ * `req` must not be null. */
 int MPIX_Neon_get(void* origin, int count, MPI_Datatype type, int target, int tag, MPI_Aint offset,
-                  int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* req);
+                  int target_count, MPI_Datatype target_type, int flags, MPI_Win win,
+                  MPI_Request* req);
 /* Waits until the memory of all puts and gets of the caller to `target` may be reused. Sends no notification. Returns
  * the first error of puts without a request. */
 int MPIX_Neon_complete(int target, MPI_Win win);

@@ -35,7 +35,7 @@ typedef int neon_status; /* NEON_COMPLETE, NEON_PENDING, or an error: an MPI err
 #define NEON_COMPLETE 0
 #define NEON_PENDING 1
 
-#define NON_FINAL 0x1 /* NEON_Put: does not notify */
+#define NON_FINAL 0x1 /* NEON_Put, NEON_Get: does not notify */
 #define STRONG 0x2    /* NEON_Put: complete when the bytes are in the target's buffer */
 #define WEAK 0x0      /* NEON_Put: complete when the origin's buffer may be reused */
 
@@ -61,7 +61,8 @@ int NEON_Unpost(neon_handle post);
  * not wait. */
 neon_handle NEON_Put(const void* buffer, size_t size, int dest_rank, int tag, size_t offset,
                      int flags, neon_memhandle memory, neon_status* status);
-/* Reads `size` bytes from byte `offset` of the buffer (source_rank, tag) once it is announced. Does not wait. */
+/* Reads `size` bytes from byte `offset` of the buffer (source_rank, tag) once it is announced. Notifies, when the bytes
+ * have been read, unless `flags` contains NON_FINAL. Does not wait. */
 neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t offset, int flags,
                      neon_memhandle memory, neon_status* status);
 /* Waits for the operation, or tests it. Both return NEON_COMPLETE or an error; NEON_Test returns NEON_PENDING while the

@@ -179,7 +179,8 @@ TEST_CASE("a withdrawn buffer answers no get", "[neon]") {
   REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
   std::vector<std::byte> result(90000);
   Op get;
-  REQUIRE(world[1].neon.origin().get(get, 0, 7, 0, result.data(), result.size()) == Status::ok);
+  REQUIRE(world[1].neon.origin().get(get, 0, 7, 0, result.data(), result.size(), false) ==
+          Status::ok);
   world.blocked = true;
   REQUIRE(world.step());  // the answer finds no room
   REQUIRE(world[0].neon.target().withdraw(buffer));
@@ -188,6 +189,34 @@ TEST_CASE("a withdrawn buffer answers no get", "[neon]") {
   REQUIRE(world.run());
   REQUIRE(get.times == 1);
   REQUIRE(get.result == Status::withdrawn);
+}
+
+TEST_CASE("an answer that comes after the end of its generation does not count", "[neon]") {
+  World world(2, {});
+  Neon& neon = world[0].neon;
+  Buffer buffer(64, {1}, 7);
+  REQUIRE(neon.target().announce(buffer) == Status::ok);
+  world.blocked = true;
+  Header get;
+  get.kind = Kind::get;
+  get.flags = kFinal;
+  get.count = 2;
+  get.tag = 7;
+  get.generation = 1;
+  get.extra = 8;
+  get.id = 1;
+  REQUIRE(neon.on_frame(1, get, nullptr, 0));  // its answer finds no room
+  Header data = get;
+  data.kind = Kind::data;
+  data.flags = kFinal;
+  data.count = 1;
+  data.extra = 0;
+  REQUIRE(neon.on_frame(1, data, nullptr, 0));  // the generation has one frame, and not two
+  REQUIRE(buffer.times == 1);
+  world.blocked = false;
+  neon.pump();
+  REQUIRE(sent(world[0], Kind::answer) == 1);
+  REQUIRE(buffer.times == 1);
 }
 
 TEST_CASE("a lost peer leaves nobody waiting", "[neon]") {
@@ -199,7 +228,7 @@ TEST_CASE("a lost peer leaves nobody waiting", "[neon]") {
   std::vector<std::byte> result(8);
   Op large, get, strong, ours, after;
   REQUIRE(put(world, large, 0, 1, 7, 0, data) == Status::ok);
-  REQUIRE(world[0].neon.origin().get(get, 1, 9, 0, result.data(), 8) == Status::ok);
+  REQUIRE(world[0].neon.origin().get(get, 1, 9, 0, result.data(), 8, false) == Status::ok);
   REQUIRE(put(world, strong, 0, 1, 10, 0, result, true, true) == Status::ok);
   REQUIRE(put(world, ours, 2, 0, 8, 0, result) == Status::ok);
   world[0].neon.on_lost(1);

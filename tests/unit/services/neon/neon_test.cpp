@@ -311,6 +311,35 @@ TEST_CASE("small rounds cost no frame but the data, and refunds now and then", "
   REQUIRE(sent(world[0], Kind::refund) <= 10000 * (8 + kOverhead) / (65536 / 2));
 }
 
+TEST_CASE("a get ends the wait for its announcement unless it is not final", "[neon]") {
+  World world(2, {.seed = 3, .reorder = true, .refuse = 0.3});
+  Buffer buffer(20000, {1}, 7);
+  buffer.memory = pattern(20000, 1);
+  buffer.address = buffer.memory.data();
+  std::vector<std::byte> some(20000), all(20000);
+  Op first, last, next;
+  const auto get = [&](Op& op, std::vector<std::byte>& to, bool final) {
+    return world[1].neon.origin().get(op, 0, 7, 0, to.data(), to.size(), final);
+  };
+  REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+  REQUIRE(get(first, some, false) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(some == buffer.memory);
+  REQUIRE(buffer.times == 0);
+  REQUIRE(get(last, all, true) == Status::ok);
+  REQUIRE(get(next, some, true) == Status::ok);  // of the next announcement
+  REQUIRE(world.run());
+  REQUIRE(buffer.times == 1);
+  REQUIRE(all == buffer.memory);
+  REQUIRE(next.times == 0);
+  buffer.memory = pattern(20000, 2);
+  buffer.address = buffer.memory.data();
+  REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(buffer.times == 2);
+  REQUIRE(some == buffer.memory);
+}
+
 TEST_CASE("a get waits for the announcement and is covered by the notification", "[neon]") {
   World world(2, {.seed = 11, .reorder = true, .refuse = 0.3});
   Buffer buffer(100000, {1}, 7);
@@ -319,11 +348,12 @@ TEST_CASE("a get waits for the announcement and is covered by the notification",
   buffer.address = buffer.memory.data();
   std::vector<std::byte> result(90000), small(8);
   Op get, last, far;
-  REQUIRE(world[1].neon.origin().get(get, 0, 7, 5000, result.data(), result.size()) == Status::ok);
+  REQUIRE(world[1].neon.origin().get(get, 0, 7, 5000, result.data(), result.size(), false) ==
+          Status::ok);
   REQUIRE(world.run());
   REQUIRE(get.times == 0);
   REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
-  REQUIRE(world[1].neon.origin().get(far, 0, 7, 99999, small.data(), 8) == Status::ok);
+  REQUIRE(world[1].neon.origin().get(far, 0, 7, 99999, small.data(), 8, false) == Status::ok);
   REQUIRE(notify(world, last, 1, 0, 7) == Status::ok);
   bool changed = false;
   while (!world.frames.empty() || world[0].neon.stalled() || world[1].neon.stalled()) {

@@ -1,0 +1,64 @@
+// neon.h: each operation with each of its flags. Rank 1 is the origin, and rank 0 the target.
+#pragma once
+#include <neon.h>
+
+#include "check.h"
+
+enum { kBytes = 100000, kTag = 30 };
+static unsigned char bytes[kBytes];
+
+// Rank 0 has seen what the earlier operations of rank 1 have caused, and the other way round.
+static void tell(int rank) { MPI_Send(NULL, 0, MPI_BYTE, rank, 1, MPI_COMM_WORLD); }
+static void hear(int rank) {
+  MPI_Recv(NULL, 0, MPI_BYTE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void finish(neon_handle handle, int flags, const char* what) {
+  require(handle != NULL, "%s was refused", what);
+  const int state = NEON_Wait(handle, flags);
+  require(state == NEON_COMPLETE, "%s: %d", what, state);
+}
+
+// An operation that is not final does not end the wait of the announcing rank; one without flags does.
+static void final_by_default(neon_memhandle memory, int gets, size_t size) {
+  const int one = 1;
+  neon_status status = 0;
+  doing("%s of %zu bytes, not final and final", gets ? "gets" : "puts", size);
+  if (me == 0) {
+    fill(bytes, kBytes, key_of(0, 0, size));
+    neon_handle post = NEON_Post(bytes, kBytes, 1, &one, kTag, memory, &status);
+    require(post != NULL, "post: %d", status);
+    hear(1);
+    require(NEON_Test(post, 0) == NEON_PENDING, "NON_FINAL has notified");
+    tell(1);
+    finish(post, 0, "post");
+    verify(bytes, size, gets ? key_of(0, 0, size) : key_of(1, 0, size), 1);
+    require(NEON_Unpost(post) == 0, "unpost");
+  } else if (me == 1) {
+    for (int final = 0; final < 2; ++final) {
+      const int flags = final ? 0 : NON_FINAL;
+      if (gets) {
+        memset(bytes, 0, size);
+        finish(NEON_Get(bytes, size, 0, kTag, 0, flags, memory, &status), 0, "get");
+        verify(bytes, size, key_of(0, 0, size), 0);
+      } else {
+        fill(bytes, size, key_of(1, 0, size));
+        finish(NEON_Put(bytes, size, 0, kTag, 0, flags | STRONG, memory, &status), 0, "put");
+      }
+      if (final) continue;
+      tell(0);
+      hear(0);
+    }
+  }
+}
+
+static void rounds(void) {
+  static const size_t sizes[] = {8, 16000, kBytes};
+  neon_memhandle memory = NEON_Register(bytes, kBytes, 0);
+  require(memory != NULL, "register");
+  for (int i = 0; i < 3; ++i) {
+    final_by_default(memory, 0, sizes[i]);
+    final_by_default(memory, 1, sizes[i]);
+  }
+  require(NEON_Unregister(memory) == 0, "unregister");
+}
