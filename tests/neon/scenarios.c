@@ -46,6 +46,7 @@ static const struct {
     {"types", datatypes},
     {"persistent", persistent},
     {"pieces-beyond", pieces_beyond},
+    {"pieces-early", pieces_early},
 };
 
 int main(int argc, char** argv) {

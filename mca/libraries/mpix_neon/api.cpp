@@ -53,23 +53,19 @@ int check(const DatatypePieces& here, const DatatypePieces& there, MPI_Aint offs
   return offset + there.begin() >= 0 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
-// Begins the puts of all pieces, of which the last is final if `final`; or of none, if one of them is refused.
+// Begins the puts of all pieces, of which the last is final if `final`; or of none, if one of them does not fit.
 Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint offset,
                   const std::byte* data, const DatatypePieces& there, bool final, bool strong) {
   if (there.contiguous())
     return neon.put(job.add(), to, tag, static_cast<std::uint64_t>(offset), data, there.bytes(),
                     final, strong);
   Status status = Status::ok;
-  for (const DatatypePieces::Piece& piece : there.pieces()) {
-    status = neon.check(to, tag, static_cast<std::uint64_t>(offset + piece.offset), piece.size);
-    if (status == Status::ok) continue;
-    job.add();  // the refused operation
-    return status;
-  }
   for (std::size_t i = 0; i < there.pieces().size() && status == Status::ok; ++i) {
     const DatatypePieces::Piece& piece = there.pieces()[i];
     const bool last = i + 1 == there.pieces().size();
-    status = neon.put(job.add(), to, tag, static_cast<std::uint64_t>(offset + piece.offset), data,
+    Operation& op = job.add();
+    op.whole_end = static_cast<std::uint64_t>(offset + there.end());
+    status = neon.put(op, to, tag, static_cast<std::uint64_t>(offset + piece.offset), data,
                       piece.size, final && last, strong);
     data += piece.size;
   }

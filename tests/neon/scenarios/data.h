@@ -69,6 +69,38 @@ static void pieces_beyond(void) {
   close_window();
 }
 
+static void pieces_early(void) {
+  enum { kSize = 64 };
+  const int one = 1;
+  open_window(kSize);
+  MPI_Request request;
+  if (me == 1) {
+    const uint64_t data[2] = {1, 2};
+    const int lengths[2] = {8, 8};
+    const MPI_Aint places[2] = {0, kSize - 4};
+    MPI_Datatype pieces;
+    MPI_Type_create_hindexed(2, lengths, places, MPI_BYTE, &pieces);
+    MPI_Type_commit(&pieces);
+    require(MPIX_Neon_put(data, 2, MPI_UINT64_T, 0, kTag, 0, 1, pieces, MPIX_NEON_STRONG, win,
+                          &request) == MPI_SUCCESS,
+            "put");
+    MPI_Type_free(&pieces);
+    barrier();
+    const int error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    require(error == MPI_ERR_RMA_RANGE, "the second piece lies beyond the buffer: %d", error);
+  } else {
+    barrier();
+  }
+  if (me == 0) {
+    announce_init(0, kSize, 1, &one, kTag, &request);
+    MPI_Start(&request);
+    const int error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    require(error == MPI_ERR_RMA_RANGE, "a piece beyond the buffer: %d", error);
+    for (size_t i = 0; i < kSize; ++i) require(memory[i] == 0, "byte %zu is %d", i, memory[i]);
+  }
+  close_window();
+}
+
 static void t19_sizes(void) {
   static const size_t sizes[] = {0,          1,      7,          8,     4095,   4096,
                                  kEager - 1, kEager, kEager + 1, 65536, 1000003};

@@ -68,8 +68,9 @@ struct Header {
   std::uint32_t refund = 0;      // budget given back to the receiver of this frame, bytes
   std::uint64_t id = 0;          // the origin's name for the operation
   std::uint64_t offset =
-      0;                    // in the buffer (data, get) or the result (answer); window displacement
-  std::uint64_t extra = 0;  // bytes wanted (get...), announced (grant), offset within the put
+      0;  // in the buffer (data, get) or the result (answer); window displacement
+  // Where the whole put ends in the buffer (data), bytes wanted (get...), announced (grant), offset within the put.
+  std::uint64_t extra = 0;
 };
 static_assert(sizeof(Header) == 48);
 

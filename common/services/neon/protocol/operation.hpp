@@ -53,6 +53,8 @@ struct Stream;
 struct Operation {
   void (*done)(Operation* self, Status status) = nullptr;
   void* context = nullptr;  // the caller's
+  // The caller's: where the whole put ends of which this is a piece, in the target's buffer. 0: where this one ends.
+  std::uint64_t whole_end = 0;
 
   // --- The protocol's ---
   enum class Type : std::uint8_t { put, get, put_notify, get_notify };

@@ -12,6 +12,11 @@ bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept
   return offset <= room && size <= room - offset;
 }
 
+// Returns where the bytes end; the largest number if that is beyond it.
+std::uint64_t end_of(std::uint64_t offset, std::uint64_t size) noexcept {
+  return offset + std::min(size, ~offset);
+}
+
 // Returns the part of a notified put that its next frame carries, and describes it in the header.
 Portion portion_of(const Operation& op, std::uint32_t room, Header& header) noexcept {
   Portion portion;
@@ -56,19 +61,13 @@ Stream& Origin::stream(Rank target, std::uint32_t tag) {
   return found;
 }
 
-Status Origin::check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size) {
-  if (target >= peers_.size()) return Status::rank;
-  if (outlet_.is_lost(target)) return Status::unreachable;
-  const Stream& to = stream(target, tag);
-  return to.granted != to.generation || fits(offset, size, to.size) ? Status::ok : Status::range;
-}
-
 Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset,
                    const void* data, std::uint64_t size, bool final, bool strong) {
   if (target >= peers_.size()) return Status::rank;
   if (outlet_.is_lost(target)) return Status::unreachable;
   Stream& to = stream(target, tag);
-  if (to.granted == to.generation && !fits(offset, size, to.size)) return Status::range;
+  op.whole_end = std::max(op.whole_end, end_of(offset, size));
+  if (to.granted == to.generation && op.whole_end > to.size) return Status::range;
   op.type = Operation::Type::put;
   op.data = static_cast<std::byte*>(const_cast<void*>(data));
   op.size = size;
@@ -207,7 +206,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
     if (op.final) to.sent = 0;
     return Step::done;
   }
-  const bool overrun = to.granted == op.generation && !fits(op.offset, op.size, to.size);
+  const bool overrun = to.granted == op.generation && op.whole_end > to.size;
   if (overrun) op.status = Status::range;
   const bool large = op.size > limits_.eager;
   if (large && !overrun && op.moved == 0 && to.granted == op.generation && to.token.size > 0 &&
@@ -231,6 +230,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
     header.tag = to.tag;
     header.generation = op.generation;
     header.offset = op.offset + op.moved;
+    header.extra = op.whole_end;
     if (overrun) header.flags |= kOverrun;
     if (!granted) header.flags |= kCharged;
     if (op.strong) {

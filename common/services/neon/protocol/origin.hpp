@@ -67,9 +67,8 @@ class Origin {
   Origin(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
          Statistics& statistics);
 
-  // Returns the error that a put or get of the current round would get, as far as this origin knows.
-  Status check(Rank target, std::uint32_t tag, std::uint64_t offset, std::uint64_t size);
-  // Each begins one operation, whose `done` the caller has set. Not ok: nothing has begun.
+  // Each begins one operation, whose `done` the caller has set. Not ok: nothing has begun. The pieces of one put, begun
+  // without a call in between, are all refused or none, if they have the same Operation::whole_end.
   Status put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
              std::uint64_t size, bool final, bool strong);
   Status get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,

@@ -304,7 +304,9 @@ bool Target::accept(Record& each, const Header& header, const std::byte* payload
 void Target::accept_data(Record& each, const Header& header, const std::byte* payload,
                          std::size_t size) {
   Announcement& buffer = *each.live;
-  const bool good = (header.flags & kOverrun) == 0 && fits(header.offset, size, buffer.size);
+  // No piece of a put is written if one of its pieces does not fit.
+  const bool good = (header.flags & kOverrun) == 0 && header.extra <= buffer.size &&
+                    fits(header.offset, size, buffer.size);
   if (good) {
     store_words(buffer.address + header.offset, payload, size);
   } else {

@@ -311,6 +311,40 @@ TEST_CASE("small rounds cost no frame but the data, and refunds now and then", "
   REQUIRE(sent(world[0], Kind::refund) <= 10000 * (8 + kOverhead) / (65536 / 2));
 }
 
+TEST_CASE("nothing is written of a put that does not fit", "[neon]") {
+  const bool early = GENERATE(false, true);
+  World world(2, {.seed = 5, .reorder = true, .limits = {.frame = 64}});
+  Buffer buffer(200, {1}, 7);
+  if (!early) REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+  // A put of three frames, and one of two pieces.
+  Op long_one, first, second;
+  REQUIRE(put(world, long_one, 1, 0, 7, 50, pattern(180, 1), false, true) == Status::ok);
+  first.whole_end = second.whole_end = 204;
+  REQUIRE(put(world, first, 1, 0, 7, 0, pattern(8, 2), false, true) == Status::ok);
+  REQUIRE(put(world, second, 1, 0, 7, 196, pattern(8, 3), true, true) == Status::ok);
+  REQUIRE(world.run());
+  if (early) REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+  REQUIRE(world.run());
+  REQUIRE(buffer.result == Status::range);
+  REQUIRE(buffer.memory == std::vector<std::byte>(200));
+  for (const Op* op : {&long_one, &first, &second}) {
+    REQUIRE(op->times == 1);
+    REQUIRE(op->result == Status::range);
+  }
+}
+
+TEST_CASE("an origin that knows the size refuses all pieces of a put or none", "[neon]") {
+  World world(2, {});
+  Buffer buffer(100000, {1}, 7);
+  REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
+  Op large, piece;
+  REQUIRE(put(world, large, 1, 0, 7, 0, pattern(100000, 1), false) == Status::ok);
+  REQUIRE(world.run());
+  piece.whole_end = 100001;
+  REQUIRE(put(world, piece, 1, 0, 7, 0, pattern(8, 2)) == Status::range);
+  REQUIRE(piece.times == 0);
+}
+
 TEST_CASE("a get ends the wait for its announcement unless it is not final", "[neon]") {
   World world(2, {.seed = 3, .reorder = true, .refuse = 0.3});
   Buffer buffer(20000, {1}, 7);
