@@ -53,6 +53,11 @@ int check(const DatatypePieces& here, const DatatypePieces& there, MPI_Aint offs
   return offset + there.begin() >= 0 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
+// Returns the generation of the next put.
+std::uint32_t generation_of(const Stream* stream) {
+  return stream != nullptr ? stream->generation : Stream{}.generation;
+}
+
 // Begins the puts of all pieces, of which the last is final if `final`; or of none, if one of them does not fit.
 Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint offset,
                   const std::byte* data, const DatatypePieces& there, bool final, bool strong) {
@@ -105,7 +110,7 @@ int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks,
 
 int put(Window& window, const void* origin, int count, MPI_Datatype type, int target, int tag,
         MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
-        MPI_Request* request) {
+        MPI_Request* request, std::uint32_t* generation) {
   int error = check(window, origin, count, type, target, target_count, target_type);
   if (error == MPI_SUCCESS && tag < 0) error = MPI_ERR_TAG;
   if ((flags & ~(MPIX_NEON_NON_FINAL | MPIX_NEON_STRONG)) != 0) error = MPI_ERR_ARG;
@@ -121,9 +126,12 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
   window.endpoint().prepare(static_cast<Rank>(target), here.bytes());
   window.endpoint().lock();
   Job& job = *window.jobs().take(window);
+  Origin& neon = window.endpoint().neon().origin();
+  const auto to = static_cast<Rank>(target);
+  const auto name = static_cast<std::uint32_t>(tag);
+  if (generation != nullptr) *generation = generation_of(neon.find(to, name));
   const Status status =
-      put_pieces(job, window.endpoint().neon().origin(), static_cast<Rank>(target),
-                 static_cast<std::uint32_t>(tag), offset, gathered(job, origin, here), there,
+      put_pieces(job, neon, to, name, offset, gathered(job, origin, here), there,
                  (flags & MPIX_NEON_NON_FINAL) == 0, (flags & MPIX_NEON_STRONG) != 0);
   return job.begun(status, target, request);
 }
@@ -151,6 +159,14 @@ int get(Window& window, void* origin, int count, MPI_Datatype type, int target, 
       job.add(), static_cast<Rank>(target), static_cast<std::uint32_t>(tag),
       static_cast<std::uint64_t>(offset + there.begin()), place,
       static_cast<std::uint64_t>(there.end() - there.begin()), (flags & MPIX_NEON_NON_FINAL) == 0);
+  return job.begun(status, target, request);
+}
+
+int confirm(Window& window, int target, int tag, std::uint32_t generation, MPI_Request* request) {
+  window.endpoint().lock();
+  Job& job = *window.jobs().take(window);
+  const Status status = window.endpoint().neon().confirmer().begin(
+      job.add(), static_cast<Rank>(target), static_cast<std::uint32_t>(tag), generation);
   return job.begun(status, target, request);
 }
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "datatype_pieces.hpp"
 #include "ompi_glue.h"
@@ -26,12 +27,17 @@ void* place_for(Job& job, void* data, const DatatypePieces& here, const Datatype
 // reported.
 int announce_init(Window& window, std::byte* address, MPI_Aint size, int nranks, const int ranks[],
                   int tag, int flags, MPI_Request* ann);
+// Stores the number of the put's round in *generation, unless that is null or the target is MPI_PROC_NULL.
 int put(Window& window, const void* origin, int count, MPI_Datatype type, int target, int tag,
         MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
-        MPI_Request* request);
+        MPI_Request* request, std::uint32_t* generation = nullptr);
 int get(Window& window, void* origin, int count, MPI_Datatype type, int target, int tag,
         MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags,
         MPI_Request* request);
+
+// Begins to wait until all that has left for (target, tag) in this round is in the target's buffer.
+// MPI_ERR_RMA_CONFLICT: not now.
+int confirm(Window& window, int target, int tag, std::uint32_t generation, MPI_Request* request);
 
 template <class Condition>
 void wait_until(Condition condition) {

@@ -17,6 +17,11 @@ struct neon_job {
   MPI_Request request = MPI_REQUEST_NULL;
   bool is_post = false;
   int state = NEON_PENDING;  // kept, because MPI deactivates a completed request
+  // A strong wait for a put names it by these. No generation: it is no put.
+  int target = MPI_PROC_NULL;
+  int tag = 0;
+  std::uint32_t generation = 0;
+  MPI_Request confirmation = MPI_REQUEST_NULL;
 };
 
 namespace {
@@ -48,6 +53,27 @@ int look(neon_job& job) {
   return job.state;
 }
 
+// Returns whether the put, which is complete here, is in the target's buffer: NEON_COMPLETE, NEON_PENDING or an error.
+int look_there(neon_job& put) {
+  if (window == nullptr) return -MPI_ERR_WIN;
+  if (put.confirmation == MPI_REQUEST_NULL) {
+    const int error =
+        lfc::neon::confirm(*window, put.target, put.tag, put.generation, &put.confirmation);
+    if (error == MPI_ERR_RMA_CONFLICT) return NEON_PENDING;
+    if (error != MPI_SUCCESS) return -error;
+  }
+  int done = 0;
+  const int error = MPI_Test(&put.confirmation, &done, MPI_STATUS_IGNORE);
+  return error != MPI_SUCCESS ? -error : done != 0 ? NEON_COMPLETE : NEON_PENDING;
+}
+
+// Returns the state of the job now, for a wait or test with these flags.
+int look(neon_job& job, neon_flag_t flags) {
+  const int state = look(job);
+  const bool there = (flags & STRONG) != 0 && job.generation != 0;
+  return state == NEON_COMPLETE && there ? look_there(job) : state;
+}
+
 // A single MPI count, or several of them.
 int type_of(size_t size, int& count, MPI_Datatype& type) {
   constexpr size_t kPage = size_t{1} << 30;
@@ -75,20 +101,21 @@ neon_handle start(const void* buffer, size_t size, neon_memhandle memory, neon_s
   int count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   type_of(size, count, type);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int error = call(count, type, &request);
+  neon_job begun;
+  const int error = call(count, type, begun);
   MPI_Type_free(&type);
   if (error != MPI_SUCCESS) return failed(status, error);
-  auto* job = new neon_job{request};
+  auto* job = new neon_job(begun);
   const int state = look(*job);
   if (status != nullptr) *status = state;
   return jobs.enter(job);
 }
 
-// Returns the state of a job after a wait or test. A put or get is over with its completion; a post stays.
-int finish(neon_handle handle, const neon_job& job) {
-  const int state = job.state;
-  if (state != NEON_PENDING && !job.is_post) jobs.end(handle);
+// Ends a put or get that is complete, or has failed; a post stays.
+int finish(neon_handle handle, neon_job& job, int state) {
+  if (state == NEON_PENDING || job.is_post) return state;
+  if (job.confirmation != MPI_REQUEST_NULL) MPI_Request_free(&job.confirmation);
+  jobs.end(handle);
   return state;
 }
 
@@ -169,17 +196,20 @@ int NEON_Unpost(neon_handle post) {
 
 neon_handle NEON_Put(const void* buffer, size_t size, int dest_rank, int tag, size_t offset,
                      int flags, neon_memhandle memory, neon_status* status) {
-  return start(buffer, size, memory, status, [&](int count, MPI_Datatype type, MPI_Request* job) {
+  return start(buffer, size, memory, status, [&](int count, MPI_Datatype type, neon_job& job) {
+    job.target = dest_rank;
+    job.tag = tag;
     return lfc::neon::put(*window, buffer, count, type, dest_rank, tag,
-                          static_cast<MPI_Aint>(offset), count, type, flags, job);
+                          static_cast<MPI_Aint>(offset), count, type, flags, &job.request,
+                          &job.generation);
   });
 }
 
 neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t offset, int flags,
                      neon_memhandle memory, neon_status* status) {
-  return start(buffer, size, memory, status, [&](int count, MPI_Datatype type, MPI_Request* job) {
+  return start(buffer, size, memory, status, [&](int count, MPI_Datatype type, neon_job& job) {
     return lfc::neon::get(*window, buffer, count, type, source_rank, tag,
-                          static_cast<MPI_Aint>(offset), count, type, flags, job);
+                          static_cast<MPI_Aint>(offset), count, type, flags, &job.request);
   });
 }
 
@@ -188,13 +218,14 @@ int NEON_Wait(neon_handle handle, neon_flag_t flags) {
   if (job == nullptr) return -MPI_ERR_REQUEST;
   if ((flags & ~STRONG) != 0) return -MPI_ERR_ARG;
   if (job->state == NEON_PENDING) job->state = -MPI_Wait(&job->request, MPI_STATUS_IGNORE);
-  return finish(handle, *job);
+  int state = NEON_PENDING;
+  lfc::neon::wait_until([&] { return (state = look(*job, flags)) != NEON_PENDING; });
+  return finish(handle, *job, state);
 }
 
 int NEON_Test(neon_handle handle, neon_flag_t flags) {
   neon_job* const job = jobs.find(handle);
   if (job == nullptr) return -MPI_ERR_REQUEST;
   if ((flags & ~STRONG) != 0) return -MPI_ERR_ARG;
-  look(*job);
-  return finish(handle, *job);
+  return finish(handle, *job, look(*job, flags));
 }

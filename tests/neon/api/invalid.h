@@ -8,18 +8,18 @@ enum { kRoom = 64, kOwnTag = 20 };
 static unsigned char room[kRoom];
 
 // Requires that a call has failed with this error.
-static void refused(neon_handle handle, neon_status status, int error, const char* what) {
-  require(handle == NULL && status == -error, "%s: handle %p, status %d", what, (void*)handle,
-          status);
+static void refused(neon_handle handle, const neon_status* status, int error, const char* what) {
+  require(handle == NULL && *status == -error, "%s: handle %p, status %d", what, (void*)handle,
+          *status);
 }
 
 static void before_init(void) {
   neon_status status = 0;
   doing("calls before NEON_Init");
   require(NEON_Register(room, kRoom, 0) == NULL, "register");
-  refused(NEON_Post(room, 8, 0, NULL, 1, NULL, &status), status, MPI_ERR_WIN, "post");
-  refused(NEON_Put(room, 8, 0, 1, 0, 0, NULL, &status), status, MPI_ERR_WIN, "put");
-  refused(NEON_Get(room, 8, 0, 1, 0, 0, NULL, &status), status, MPI_ERR_WIN, "get");
+  refused(NEON_Post(room, 8, 0, NULL, 1, NULL, &status), &status, MPI_ERR_WIN, "post");
+  refused(NEON_Put(room, 8, 0, 1, 0, 0, NULL, &status), &status, MPI_ERR_WIN, "put");
+  refused(NEON_Get(room, 8, 0, 1, 0, 0, NULL, &status), &status, MPI_ERR_WIN, "get");
   require(NEON_Repost(NULL, &status) == -MPI_ERR_WIN && status == -MPI_ERR_WIN, "repost");
   require(NEON_Wait(NULL, 0) == -MPI_ERR_REQUEST, "wait");
 }
@@ -35,7 +35,7 @@ static void invalid_memory(void) {
   require(memory != NULL && NEON_Unregister(memory) == 0, "register and unregister");
   require(NEON_Unregister(memory) == -MPI_ERR_ARG, "unregister twice");
   neon_status status = 0;
-  refused(NEON_Put(room, 8, me, kOwnTag, 0, 0, memory, &status), status, MPI_ERR_RMA_RANGE,
+  refused(NEON_Put(room, 8, me, kOwnTag, 0, 0, memory, &status), &status, MPI_ERR_RMA_RANGE,
           "put from memory that is not registered any more");
 }
 
@@ -45,32 +45,34 @@ static void invalid_posts(neon_memhandle memory) {
   const int beyond = ranks;
   const int below = -7;
   doing("invalid posts");
-  refused(NEON_Post(room, 8, 1, &me, -1, memory, &status), status, MPI_ERR_TAG, "tag -1");
-  refused(NEON_Post(room, 8, -1, &me, kOwnTag, memory, &status), status, MPI_ERR_ARG, "-1 ranks");
-  refused(NEON_Post(room, 8, 1, NULL, kOwnTag, memory, &status), status, MPI_ERR_ARG, "no list");
-  refused(NEON_Post(room, 8, 1, &beyond, kOwnTag, memory, &status), status, MPI_ERR_RANK, "rank");
-  refused(NEON_Post(room, 8, 1, &below, kOwnTag, memory, &status), status, MPI_ERR_RANK, "rank");
-  refused(NEON_Post(room, 8, 2, twice, kOwnTag, memory, &status), status, MPI_ERR_RANK, "twice");
-  refused(NEON_Post(room, 8, 1, &me, kOwnTag, NULL, &status), status, MPI_ERR_RMA_RANGE, "memory");
-  refused(NEON_Post(room + 60, 8, 1, &me, kOwnTag, memory, &status), status, MPI_ERR_RMA_RANGE,
+  refused(NEON_Post(room, 8, 1, &me, -1, memory, &status), &status, MPI_ERR_TAG, "tag -1");
+  refused(NEON_Post(room, 8, -1, &me, kOwnTag, memory, &status), &status, MPI_ERR_ARG, "-1 ranks");
+  refused(NEON_Post(room, 8, 1, NULL, kOwnTag, memory, &status), &status, MPI_ERR_ARG, "no list");
+  refused(NEON_Post(room, 8, 1, &beyond, kOwnTag, memory, &status), &status, MPI_ERR_RANK, "rank");
+  refused(NEON_Post(room, 8, 1, &below, kOwnTag, memory, &status), &status, MPI_ERR_RANK, "rank");
+  refused(NEON_Post(room, 8, 2, twice, kOwnTag, memory, &status), &status, MPI_ERR_RANK, "twice");
+  refused(NEON_Post(room, 8, 1, &me, kOwnTag, NULL, &status), &status, MPI_ERR_RMA_RANGE, "memory");
+  refused(NEON_Post(room + 60, 8, 1, &me, kOwnTag, memory, &status), &status, MPI_ERR_RMA_RANGE,
           "beyond the memory");
-  refused(NEON_Post(room, (size_t)-1, 1, &me, kOwnTag, memory, &status), status, MPI_ERR_RMA_RANGE,
+  refused(NEON_Post(room, (size_t)-1, 1, &me, kOwnTag, memory, &status), &status, MPI_ERR_RMA_RANGE,
           "more than the memory");
 }
 
 static void invalid_transfers(neon_memhandle memory) {
   neon_status status = 0;
   doing("invalid puts and gets");
-  refused(NEON_Put(room, 8, me, -1, 0, 0, memory, &status), status, MPI_ERR_TAG, "put: tag");
-  refused(NEON_Put(room, 8, ranks, 1, 0, 0, memory, &status), status, MPI_ERR_RANK, "put: rank");
-  refused(NEON_Put(room, 8, me, 1, 0, 8, memory, &status), status, MPI_ERR_ARG, "put: flag");
-  refused(NEON_Put(room, 65, me, 1, 0, 0, memory, &status), status, MPI_ERR_RMA_RANGE, "put: size");
-  refused(NEON_Put(room, 8, me, 1, (size_t)-8, 0, memory, &status), status, MPI_ERR_RMA_RANGE,
+  refused(NEON_Put(room, 8, me, -1, 0, 0, memory, &status), &status, MPI_ERR_TAG, "put: tag");
+  refused(NEON_Put(room, 8, ranks, 1, 0, 0, memory, &status), &status, MPI_ERR_RANK, "put: rank");
+  refused(NEON_Put(room, 8, me, 1, 0, 8, memory, &status), &status, MPI_ERR_ARG, "put: flag");
+  refused(NEON_Put(room, 65, me, 1, 0, 0, memory, &status), &status, MPI_ERR_RMA_RANGE,
+          "put: size");
+  refused(NEON_Put(room, 8, me, 1, (size_t)-8, 0, memory, &status), &status, MPI_ERR_RMA_RANGE,
           "put: offset");
-  refused(NEON_Get(room, 8, me, -1, 0, 0, memory, &status), status, MPI_ERR_TAG, "get: tag");
-  refused(NEON_Get(room, 8, -3, 1, 0, 0, memory, &status), status, MPI_ERR_RANK, "get: rank");
-  refused(NEON_Get(room, 65, me, 1, 0, 0, memory, &status), status, MPI_ERR_RMA_RANGE, "get: size");
-  refused(NEON_Get(room, 8, me, 1, 0, 8, memory, &status), status, MPI_ERR_ARG, "get: flag");
+  refused(NEON_Get(room, 8, me, -1, 0, 0, memory, &status), &status, MPI_ERR_TAG, "get: tag");
+  refused(NEON_Get(room, 8, -3, 1, 0, 0, memory, &status), &status, MPI_ERR_RANK, "get: rank");
+  refused(NEON_Get(room, 65, me, 1, 0, 0, memory, &status), &status, MPI_ERR_RMA_RANGE,
+          "get: size");
+  refused(NEON_Get(room, 8, me, 1, 0, 8, memory, &status), &status, MPI_ERR_ARG, "get: flag");
 }
 
 static void invalid_handles(neon_memhandle memory) {

@@ -52,6 +52,76 @@ static void final_by_default(neon_memhandle memory, int gets, size_t size) {
   }
 }
 
+// A strong wait ends when the target has announced the buffer and the data is in it; a weak one does not wait for that.
+static void strong_waits(neon_memhandle memory, size_t size) {
+  const int one = 1;
+  neon_status status = 0;
+  doing("strong wait for a put of %zu bytes", size);
+  if (me == 0) {
+    for (int i = 0; i < 20; ++i) {
+      hear(1);
+      tell(1);
+    }
+    neon_handle post = NEON_Post(bytes, kBytes, 1, &one, kTag, memory, &status);
+    require(post != NULL, "post: %d", status);
+    hear(1);  // the strong wait for the final put is over
+    require(NEON_Test(post, STRONG) == NEON_COMPLETE, "confirmed, but not complete");
+    verify(bytes, size, key_of(1, 0, size), 1);
+    require(NEON_Repost(post, &status) == 0, "repost: %d", status);
+    hear(1);  // that for a put that is not final
+    verify(bytes, size, key_of(1, 0, size + 1), 1);
+    require(NEON_Test(post, WEAK) == NEON_PENDING, "NON_FINAL has notified");
+    tell(1);
+    finish(post, STRONG, "post");
+    require(NEON_Unpost(post) == 0, "unpost");
+  } else if (me == 1) {
+    fill(bytes, size, key_of(1, 0, size));
+    finish(NEON_Put(bytes, 8, 0, kTag, 0, NON_FINAL, memory, &status), WEAK, "early put");
+    neon_handle put = NEON_Put(bytes, size, 0, kTag, 0, 0, memory, &status);
+    for (int i = 0; i < 20; ++i) {
+      require(NEON_Test(put, STRONG) == NEON_PENDING, "complete before the announcement");
+      tell(0);
+      hear(0);
+    }
+    finish(put, STRONG, "put");
+    tell(0);
+    fill(bytes, size, key_of(1, 0, size + 1));
+    finish(NEON_Put(bytes, size, 0, kTag, 0, NON_FINAL, memory, &status), STRONG, "put");
+    tell(0);
+    hear(0);
+    finish(NEON_Put(bytes, 0, 0, kTag, 0, 0, memory, &status), STRONG, "notification");
+  }
+}
+
+// A strong wait reports that its put was not written.
+static void strong_errors(neon_memhandle memory) {
+  const int one = 1;
+  neon_status status = 0;
+  doing("strong waits that fail");
+  if (me == 0) {
+    neon_handle post = NEON_Post(bytes, kBytes, 1, &one, kTag + 1, memory, &status);
+    require(post != NULL && NEON_Unpost(post) == 0, "withdrawn: %d", status);
+    tell(1);
+    hear(1);
+    post = NEON_Post(bytes, 64, 1, &one, kTag + 1, memory, &status);
+    require(post != NULL, "post: %d", status);
+    require(NEON_Wait(post, 0) == -MPI_ERR_RMA_RANGE, "beyond the buffer");
+    require(NEON_Unpost(post) == 0, "unpost");
+  } else if (me == 1) {
+    hear(0);
+    neon_handle put = NEON_Put(bytes, 8, 0, kTag + 1, 0, 0, memory, &status);
+    require(NEON_Wait(put, STRONG) == -MPI_ERR_RMA_SYNC, "to a withdrawn buffer");
+    put = NEON_Put(bytes, 8, 0, kTag + 1, 60, 0, memory, &status);
+    require(NEON_Test(put, STRONG) == NEON_PENDING, "before the announcement");
+    tell(0);
+    require(NEON_Wait(put, STRONG) == -MPI_ERR_RMA_RANGE, "beyond the buffer");
+    // A strong test that is not waited for.
+    put = NEON_Put(bytes, 8, 0, kTag + 2, 0, 0, memory, &status);
+    require(NEON_Test(put, STRONG) == NEON_PENDING, "never announced");
+    require(NEON_Wait(put, WEAK) == NEON_COMPLETE, "weak after strong");
+  }
+}
+
 static void rounds(void) {
   static const size_t sizes[] = {8, 16000, kBytes};
   neon_memhandle memory = NEON_Register(bytes, kBytes, 0);
@@ -59,6 +129,8 @@ static void rounds(void) {
   for (int i = 0; i < 3; ++i) {
     final_by_default(memory, 0, sizes[i]);
     final_by_default(memory, 1, sizes[i]);
+    strong_waits(memory, sizes[i]);
   }
+  strong_errors(memory);
   require(NEON_Unregister(memory) == 0, "unregister");
 }

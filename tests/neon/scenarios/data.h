@@ -97,6 +97,7 @@ static void pieces_early(void) {
     const int error = MPI_Wait(&request, MPI_STATUS_IGNORE);
     require(error == MPI_ERR_RMA_RANGE, "a piece beyond the buffer: %d", error);
     for (size_t i = 0; i < kSize; ++i) require(memory[i] == 0, "byte %zu is %d", i, memory[i]);
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
   close_window();
 }

@@ -12,14 +12,16 @@
 // | heard      | origin | no direct write of it is or will be on its way | -                       |
 // | refund     | target | nothing but Header::refund                  | -                          |
 // | delivered  | target | a strong piece is in its buffer             | -                          |
+// | confirm    | origin | waits for the first `count` frames, or all  | confirmed                  |
+// | confirmed  | target | they are, or never will be (kFailed)        | -                          |
 // | put_notify | origin | a piece of a put to the window at large     | delivered, if strong       |
 // | put_runs   | origin | as put_notify, to several places (runs.hpp)  | delivered, if strong       |
 // | get_notify | origin | reads the window at large                   | answer ...                 |
 //
-// A *generation* consists of the puts and gets of an origin to a target and tag up to a final one. The k-th final put or
-// get of an origin belongs to the k-th announcement that names the origin. The final frame contains the number of frames
-// of its generation. The target counts the notification as received only when all are in place. So a notification never
-// overtakes data, in whatever order frames arrive.
+// A *generation* consists of the puts and gets of an origin to a target and tag up to a final one. The k-th final put
+// or get of an origin belongs to the k-th announcement that names the origin. The frames of a generation are numbered
+// from 1. So the number of the final one is their count: the target counts the notification as received only when all
+// are in place. So a notification never overtakes data, in whatever order frames arrive.
 // Source: NEON thesis 5.2 (rules), 7.4 (message order); the counting is ours.
 #pragma once
 
@@ -42,15 +44,17 @@ enum class Kind : std::uint8_t {
   get_notify,
   heard,
   put_runs,
+  confirm,
+  confirmed,
 };
 
 // Header::flags
 enum Flag : std::uint8_t {
-  kFinal = 1,     // data, get: `count` frames make up the generation, this one included
+  kFinal = 1,     // data, get: the last frame of the generation; confirm: all of its frames
   kCharged = 2,   // data, get: paid for from the budget for early data
   kStrong = 4,    // data, put_notify, put_runs: acknowledge when it is in place
   kAlways = 8,    // want: this and all later announcements of the tag
-  kFailed = 16,   // answer, grant: not possible (out of range, or withdrawn)
+  kFailed = 16,   // answer, grant, confirmed: not possible (out of range, or withdrawn)
   kOverrun = 32,  // data: the origin found that its put does not fit
   kRecalled =
       64,  // grant that failed: the origin could write to the buffer, and must reply `heard`
@@ -64,9 +68,11 @@ struct Header {
   std::uint32_t window = 0;      // set and read by the carrier alone
   std::uint32_t tag = 0;         // or the index of the notification
   std::uint32_t generation = 0;  // wraps around
-  std::uint32_t count = 0;       // data, get: see kFinal; put_...: frames of the operation
-  std::uint32_t refund = 0;      // budget given back to the receiver of this frame, bytes
-  std::uint64_t id = 0;          // the origin's name for the operation
+  // Number of the frame in its generation, from 1 (data, get), frames of the operation (put_...), or of the generation
+  // so far (confirm).
+  std::uint32_t count = 0;
+  std::uint32_t refund = 0;  // budget given back to the receiver of this frame, bytes
+  std::uint64_t id = 0;      // the origin's name for the operation
   std::uint64_t offset =
       0;  // in the buffer (data, get) or the result (answer); window displacement
   // Where the whole put ends in the buffer (data), bytes wanted (get...), announced (grant), offset within the put.

@@ -19,7 +19,8 @@ Neon::Neon(std::uint32_t ranks, const Limits& limits, Carrier& carrier)
       carrier_(carrier),
       peers_(ranks),
       origin_(ranks, limits, *this, carrier, statistics_),
-      target_(ranks, limits, *this, carrier, statistics_) {}
+      target_(ranks, limits, *this, carrier, statistics_),
+      confirmer_(origin_, *this) {}
 
 bool Neon::send(Rank to, Header& header, std::span<const std::byte> list,
                 std::span<const std::byte> data) {
@@ -102,6 +103,8 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
     }
     case Kind::refund: return size == 0;
     case Kind::heard: return size == 0 && target_.on_heard(from, header);
+    case Kind::confirm: return size == 0 && target_.on_confirm(from, header);
+    case Kind::confirmed: return size == 0 && confirmer_.on_confirmed(from, header);
     case Kind::delivered: return size == 0 && origin_.on_delivered(from, header);
     case Kind::put_notify:
     case Kind::put_runs: return target_.on_put_notify(from, header, payload, size);
@@ -116,6 +119,7 @@ void Neon::on_lost(Rank peer) {
   if (Peer* const gone = peers_.find(peer)) gone->controls.clear();
   origin_.on_lost(peer);
   target_.on_lost(peer);
+  confirmer_.on_lost(peer);
 }
 
 }  // namespace lfc::neon

@@ -21,6 +21,7 @@
 #include "base/lazy_queue.hpp"
 #include "base/sparse_table.hpp"
 #include "services/neon/protocol/carrier.hpp"
+#include "services/neon/protocol/confirmation.hpp"
 #include "services/neon/protocol/origin.hpp"
 #include "services/neon/protocol/target.hpp"
 
@@ -32,6 +33,7 @@ class Neon final : private Outlet {
 
   Origin& origin() noexcept { return origin_; }
   Target& target() noexcept { return target_; }
+  Confirmer& confirmer() noexcept { return confirmer_; }
   const Origin& origin() const noexcept { return origin_; }
   const Target& target() const noexcept { return target_; }
   const Statistics& statistics() const noexcept { return statistics_; }
@@ -72,6 +74,7 @@ class Neon final : private Outlet {
   std::vector<Rank> stalled_;
   Origin origin_;
   Target target_;
+  Confirmer confirmer_;
 };
 
 }  // namespace lfc::neon

@@ -19,7 +19,7 @@ enum class Status : std::uint8_t {
   range,        // some access lies outside the announced buffer; nothing was written there
   withdrawn,    // the announcement it belongs to has been withdrawn
   unreachable,  // the peer is lost
-  busy,         // the tag is announced to one of these origins already
+  busy,         // the tag is announced to one of these origins already; no confirmation now
   rank,         // no such rank, or named twice
 };
 
@@ -57,7 +57,7 @@ struct Operation {
   std::uint64_t whole_end = 0;
 
   // --- The protocol's ---
-  enum class Type : std::uint8_t { put, get, put_notify, get_notify };
+  enum class Type : std::uint8_t { put, get, put_notify, get_notify, confirm };
   Operation* next = nullptr;
   Stream* stream = nullptr;
   Type type = Type::put;

@@ -94,10 +94,13 @@ Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
   return Status::ok;
 }
 
+Stream* Origin::find(Rank target, std::uint32_t tag) const noexcept {
+  const Peer* const known = target < peers_.size() ? peers_.find(target) : nullptr;
+  return known != nullptr ? known->streams.find(tag) : nullptr;
+}
+
 bool Origin::merge_notification(Rank target, std::uint32_t tag) {
-  if (target >= peers_.size()) return false;
-  const Peer* const known = peers_.find(target);
-  Stream* to = known != nullptr ? known->streams.find(tag) : nullptr;
+  Stream* const to = find(target, tag);
   if (to == nullptr || to->queue.empty()) return false;
   Operation& last = *to->queue.back();
   if (last.type != Operation::Type::put || last.final || last.generation != to->generation)
@@ -203,7 +206,7 @@ Origin::Step Origin::issue(Stream& to, Operation& op) {
 Origin::Step Origin::issue_put(Stream& to, Operation& op) {
   if (is_withdrawn(to, op.generation)) {
     op.status = Status::withdrawn;
-    if (op.final) to.sent = 0;
+    if (op.final) to.end_generation();
     return Step::done;
   }
   const bool overrun = to.granted == op.generation && op.whole_end > to.size;
@@ -238,21 +241,17 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
       header.id = await(op);
     }
     const bool last = bytes == left;
-    if (last && op.final) {
-      header.flags |= kFinal;
-      header.count = to.sent + 1;
-    }
+    header.count = to.sent + 1;
+    if (last && op.final) header.flags |= kFinal;
     if (!outlet_.send(to.target, header, {}, {op.data + op.moved, bytes})) {
       if (!granted) state_of(peers_, to.target).charged -= bytes + kOverhead;
       return Step::room;
     }
-    ++to.sent;
+    to.count_frame(last && op.final);
     if (op.strong) ++op.unconfirmed;
     op.moved += bytes;
-    if (last) break;
+    if (last) return Step::done;
   } while (true);
-  if (op.final) to.sent = 0;
-  return Step::done;
 }
 
 Origin::Step Origin::start_write(Stream& to, Operation& op) {
@@ -272,7 +271,7 @@ Origin::Step Origin::start_write(Stream& to, Operation& op) {
 Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   if (is_withdrawn(from, op.generation)) {
     op.status = Status::withdrawn;
-    if (op.final) from.sent = 0;
+    if (op.final) from.end_generation();
     return Step::done;
   }
   if (from.writing > 0) return Step::writes;
@@ -285,17 +284,15 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   header.generation = op.generation;
   header.offset = op.offset;
   header.extra = op.size;
-  if (op.final) {
-    header.flags |= kFinal;
-    header.count = from.sent + 1;
-  }
+  header.count = from.sent + 1;
+  if (op.final) header.flags |= kFinal;
   header.id = await(op);
   if (!outlet_.send(from.target, header, {}, {})) {
     if (!granted) state_of(peers_, from.target).charged -= kOverhead;
     stop_awaiting(op);  // the request was not sent, so no reply will come
     return Step::room;
   }
-  from.sent = op.final ? 0 : from.sent + 1;
+  from.count_frame(op.final);
   return Step::done;
 }
 
@@ -414,8 +411,7 @@ bool Origin::on_delivered(Rank from, const Header& header) {
 }
 
 bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
-  const Peer* const known = peers_.find(from);
-  Stream* to = known != nullptr ? known->streams.find(header.tag) : nullptr;
+  Stream* const to = find(from, header.tag);
   if (to == nullptr || to->asked == 0) return false;
   if ((header.flags & kFailed) != 0) {
     if (to->failed == 0 || reached(header.generation, to->failed)) to->failed = header.generation;

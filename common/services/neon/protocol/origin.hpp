@@ -43,7 +43,8 @@ struct Stream {
   std::uint32_t tag = 0;
   bool open = false;             // the window at large: needs no announcement
   std::uint32_t generation = 1;  // of the next put
-  std::uint32_t sent = 0;        // frames of the generation that is on its way
+  std::uint32_t sending = 1;     // the generation that is on its way,
+  std::uint32_t sent = 0;        // and its frames that have been sent
   std::uint32_t granted = 0;     // the last generation known to be announced,
   std::uint64_t size = 0;        // its buffer,
   Token token;                   // and how to write there
@@ -56,6 +57,15 @@ struct Stream {
   bool running = false;
   bool listed = false;  // waits for room or budget
   Fifo<Operation> queue;
+
+  void count_frame(bool final) noexcept {
+    ++sent;
+    if (final) end_generation();
+  }
+  void end_generation() noexcept {
+    sent = 0;
+    sending = next_generation(sending);
+  }
 };
 
 // Returns whether the unsent frames of a generation never will be sent: a later one is announced, or its announcement
@@ -84,6 +94,9 @@ class Origin {
                     bool strong);
   Status get_notify(Operation& op, Rank target, std::uint64_t displacement, void* data,
                     std::uint64_t size, std::uint32_t index);
+
+  // Returns the stream; null: there has been no put or get to this target and tag.
+  Stream* find(Rank target, std::uint32_t tag) const noexcept;
 
   // Returns the number of operations to the target that have not completed.
   std::uint64_t open(Rank target) const noexcept {

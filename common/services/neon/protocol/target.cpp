@@ -21,6 +21,12 @@ auto* find_record(const Peers& peers, Rank origin, std::uint32_t tag) noexcept {
   return known != nullptr ? known->records.find(tag) : nullptr;
 }
 
+void complete_if_due(Announcement& buffer) {
+  if (buffer.notifications.value() != buffer.due) return;
+  buffer.live = false;
+  buffer.done(&buffer, buffer.status);
+}
+
 std::uint32_t cost_of(const Header& header, std::size_t size) noexcept {
   return (header.flags & kCharged) != 0 ? static_cast<std::uint32_t>(size) + kOverhead : 0;
 }
@@ -79,8 +85,8 @@ Status Target::announce(Announcement& buffer) {
 
 void Target::open(Record& each, Announcement& buffer) {
   each.announced = next_generation(each.announced);
+  each.close();
   each.live = &buffer;
-  each.received = each.expected = 0;
   if (each.wanted_always || (each.wanted && reached(each.announced, each.want))) grant(each);
   each.wanted = each.wanted && !reached(each.announced, each.want);
   Generation* first = each.early;
@@ -155,14 +161,15 @@ bool Target::withdraw(Announcement& buffer) {
     if (each == nullptr || each->live != &buffer) continue;
     each->withdrawn = each->announced;
     if (each->granted == each->announced) take_back(*each);
-    each->live = nullptr;
-    each->received = each->expected = 0;
+    each->close();
+    peers_.at(origin).confirmations.note_failure(buffer.tag, each->announced, kFailed);
+    confirm_waiting(*each, kAllFrames);
     // Ends gets that read from the buffer, because it may be gone after this call.
     Fifo<Answer> rest;
     Fifo<Answer>& answers = peers_.at(origin).answers;
     while (Answer* one = answers.pop()) {
       if (one->buffer == &buffer) {
-        refuse(origin, one->header, kFailed);
+        reply(origin, Kind::answer, one->header.id, kFailed);
         delete one;
       } else {
         rest.push(one);
@@ -182,16 +189,9 @@ void Target::fire(Record& each) {
     open(each, buffer);
     return;
   }
-  each.live = nullptr;
-  each.received = each.expected = 0;
+  each.close();
   buffer.notified.push_back(each.origin);
   complete_if_due(buffer);
-}
-
-void Target::complete_if_due(Announcement& buffer) {
-  if (buffer.notifications.value() != buffer.due) return;
-  buffer.live = false;
-  buffer.done(&buffer, buffer.status);
 }
 
 // --- Frames ---
@@ -227,7 +227,7 @@ bool Target::on_data(Rank from, const Header& header, const std::byte* payload, 
     case Fate::later: park(peer, *each, header, payload, size); return true;
     case Fate::late:
       ++statistics_.late;
-      if ((header.flags & kStrong) != 0) confirm(from, header, kFailed);
+      if ((header.flags & kStrong) != 0) reply(from, Kind::delivered, header.id, kFailed);
       break;
     case Fate::now:
       if (!accept(*each, header, payload, size)) return false;
@@ -246,7 +246,7 @@ bool Target::on_get(Rank from, const Header& header) {
     case Fate::later: park(peer, *each, header, nullptr, 0); return true;
     case Fate::late:
       ++statistics_.late;
-      refuse(from, header, kFailed);
+      reply(from, Kind::answer, header.id, kFailed);
       break;
     case Fate::now:
       if (!accept(*each, header, nullptr, 0)) return false;
@@ -293,7 +293,7 @@ bool Target::accept(Record& each, const Header& header, const std::byte* payload
   Announcement& buffer = *each.live;
   if (!fits(header.offset, header.extra, buffer.size)) {
     ++statistics_.overruns;
-    refuse(each.origin, header, kFailed | kOverrun);
+    reply(each.origin, Kind::answer, header.id, kFailed | kOverrun);
     return count(each, header);
   }
   // It counts when the bytes have been read: no notification lets the buffer change before.
@@ -312,19 +312,23 @@ void Target::accept_data(Record& each, const Header& header, const std::byte* pa
   } else {
     ++statistics_.overruns;
     buffer.status = Status::range;
+    peers_.at(each.origin)
+        .confirmations.note_failure(header.tag, header.generation, kFailed | kOverrun);
   }
-  if ((header.flags & kStrong) != 0) confirm(each.origin, header, good ? 0 : kFailed | kOverrun);
+  if ((header.flags & kStrong) != 0)
+    reply(each.origin, Kind::delivered, header.id, good ? 0 : kFailed | kOverrun);
 }
 
 bool Target::count(Record& each, const Header& header) {
-  ++each.received;
   if ((header.flags & kFinal) != 0) {
     if (each.expected != 0 || header.count == 0) return false;
     each.expected = header.count;
   }
-  if (each.expected == 0 || each.received < each.expected) return true;
-  if (each.received > each.expected) return false;
-  fire(each);
+  if (!each.arrivals.add(header.count)) return false;
+  if (each.expected != 0 && each.arrivals.last() > each.expected) return false;
+  const bool all = each.expected != 0 && each.arrivals.whole() == each.expected;
+  confirm_waiting(each, all ? kAllFrames : each.arrivals.whole());
+  if (all) fire(each);
   return true;
 }
 
@@ -387,7 +391,8 @@ bool Target::on_put_notify(Rank from, const Header& header, const std::byte* pay
     if (good) store_words(place, payload, size);
   }
   if (!good) ++statistics_.overruns;
-  if ((header.flags & kStrong) != 0) confirm(from, header, good ? 0 : kFailed | kOverrun);
+  if ((header.flags & kStrong) != 0)
+    reply(from, Kind::delivered, header.id, good ? 0 : kFailed | kOverrun);
   if (header.count <= 1) {
     if (good) slot->add(1);
     return header.count == 1;
@@ -415,7 +420,7 @@ bool Target::on_get_notify(Rank from, const Header& header) {
   const std::byte* place = carrier_.window(header.offset, 0, header.extra);
   if (slot == nullptr || (place == nullptr && header.extra > 0)) {
     ++statistics_.overruns;
-    refuse(from, header, kFailed | kOverrun);
+    reply(from, Kind::answer, header.id, kFailed | kOverrun);
     return true;
   }
   answer(from, header, place, nullptr, nullptr, slot);
@@ -442,6 +447,7 @@ void Target::on_lost(Rank lost) {
   if (known == nullptr) return;  // it has sent nothing, and no buffer was announced to it
   while (Answer* each = known->answers.pop()) delete each;
   known->assemblies.clear();
+  known->confirmations = {};
   for (Record& each : known->records) {
     drop_early(*known, each);
     if (each.recalled != nullptr) each.heard();

@@ -18,7 +18,9 @@
 
 #include "base/sparse_table.hpp"
 #include "flow/credits.hpp"
+#include "services/neon/protocol/arrivals.hpp"
 #include "services/neon/protocol/carrier.hpp"
+#include "services/neon/protocol/confirmation.hpp"
 #include "services/neon/protocol/frame.hpp"
 #include "services/neon/protocol/operation.hpp"
 #include "services/neon/protocol/tag_table.hpp"
@@ -45,6 +47,7 @@ class Target {
   bool on_get(Rank from, const Header& header);
   bool on_want(Rank from, const Header& header);
   bool on_heard(Rank from, const Header& header);
+  bool on_confirm(Rank from, const Header& header);
   bool on_put_notify(Rank from, const Header& header, const std::byte* payload, std::size_t size);
   bool on_get_notify(Rank from, const Header& header);
   void on_lost(Rank peer);
@@ -85,7 +88,7 @@ class Target {
     std::uint32_t granted = 0;    // the last generation granted to the origin
     Announcement* live = nullptr;
     Announcement* recalled = nullptr;  // withdrawn, and the origin has not sent `heard`
-    std::uint32_t received = 0;        // frames of that generation,
+    Arrivals arrivals;                 // frames of that generation,
     std::uint32_t expected = 0;        // of so many; 0: not known yet
     Generation* early = nullptr;       // in order
     bool wanted = false;               // the origin waits for generation `want`
@@ -93,6 +96,12 @@ class Target {
     std::uint32_t want = 0;
 
     void heard() noexcept { --std::exchange(recalled, nullptr)->unheard; }
+    // The live generation has ended.
+    void close() noexcept {
+      live = nullptr;
+      arrivals.clear();
+      expected = 0;
+    }
   };
   struct Answer {  // a get whose bytes are being sent
     Answer* next = nullptr;
@@ -114,6 +123,7 @@ class Target {
     std::size_t unknown = 0;  // of them: tags that the origin alone has named
     Fifo<Answer> answers;
     std::vector<Assembly> assemblies;
+    Confirmations confirmations;
     std::uint32_t held = 0;  // budget that parked data takes
     OwedCredits owed;        // budget to be given back, bytes
   };
@@ -130,7 +140,6 @@ class Target {
                    std::size_t size);
   bool count(Record& record, const Header& header);
   void fire(Record& record);
-  void complete_if_due(Announcement& buffer);
   void open(Record& record, Announcement& buffer);
   void adopt(Record& record, Generation& early);
   void grant(Record& record);
@@ -140,8 +149,9 @@ class Target {
   void answer(Rank to, const Header& request, const std::byte* from, Record* record,
               Announcement* buffer, Slot* slot);
   bool send_answer(Rank to, Answer& answer);
-  void refuse(Rank to, const Header& request, std::uint8_t why);
-  void confirm(Rank to, const Header& header, std::uint8_t flags);
+  // Replies to the operation `id` of an origin, without data.
+  void reply(Rank to, Kind kind, std::uint64_t id, std::uint8_t flags);
+  void confirm_waiting(const Record& record, std::uint32_t arrived);
   void drop_early(Peer& peer, Record& record);
 
   const Limits limits_;

@@ -1,4 +1,4 @@
-// Target: replies to gets and strong puts.
+// Target: replies to gets, strong puts and requests to confirm.
 
 #include <algorithm>
 
@@ -31,7 +31,7 @@ bool Target::send_answer(Rank to, Answer& now) {
     if (!outlet_.send(to, header, {}, {now.from + now.moved, bytes})) return false;
     now.moved += bytes;
   } while (now.moved < now.size);
-  // A hostile origin has ended the generation before its get was answered: the buffer may be of a later one.
+  // If a hostile origin has ended the generation before its get was served, the record may be in a later one.
   if (now.record != nullptr && now.record->live == now.buffer &&
       now.record->announced == now.header.generation)
     count(*now.record, now.header);
@@ -39,20 +39,34 @@ bool Target::send_answer(Rank to, Answer& now) {
   return true;
 }
 
-void Target::refuse(Rank to, const Header& request, std::uint8_t why) {
+void Target::reply(Rank to, Kind kind, std::uint64_t id, std::uint8_t flags) {
   Header header;
-  header.kind = Kind::answer;
-  header.flags = why;
-  header.id = request.id;
+  header.kind = kind;
+  header.flags = flags;
+  header.id = id;
   outlet_.control(to, header);
 }
 
-void Target::confirm(Rank to, const Header& of, std::uint8_t flags) {
-  Header header;
-  header.kind = Kind::delivered;
-  header.flags = flags;
-  header.id = of.id;
-  outlet_.control(to, header);
+bool Target::on_confirm(Rank from, const Header& header) {
+  const Record* const each = record(from, header.tag);
+  if (each == nullptr) return false;
+  Confirmations& confirmations = peers_.at(from).confirmations;
+  const bool live = each->live != nullptr && each->announced == header.generation;
+  const bool all = (header.flags & kFinal) != 0;
+  if (!reached(each->announced, header.generation) ||
+      (live && (all || each->arrivals.whole() < header.count)))
+    return confirmations.add(header);
+  reply(from, Kind::confirmed, header.id, confirmations.failure(header.tag, header.generation));
+  return true;
+}
+
+// Confirms the announced generation, of which the first `arrived` frames are in place or never will be.
+void Target::confirm_waiting(const Record& each, std::uint32_t arrived) {
+  Confirmations& waiting = peers_.at(each.origin).confirmations;
+  if (waiting.empty()) return;
+  const std::uint8_t flags = waiting.failure(each.tag, each.announced);
+  waiting.take(each.tag, each.announced, arrived,
+               [&](std::uint64_t id) { reply(each.origin, Kind::confirmed, id, flags); });
 }
 
 bool Target::pump(Rank to) {

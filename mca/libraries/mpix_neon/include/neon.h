@@ -36,8 +36,9 @@ typedef int neon_status; /* NEON_COMPLETE, NEON_PENDING, or an error: an MPI err
 #define NEON_PENDING 1
 
 #define NON_FINAL 0x1 /* NEON_Put, NEON_Get: does not notify */
-#define STRONG 0x2    /* NEON_Put: complete when the bytes are in the target's buffer */
-#define WEAK 0x0      /* NEON_Put: complete when the origin's buffer may be reused */
+#define STRONG \
+  0x2 /* NEON_Put, NEON_Wait, NEON_Test: complete when the bytes are in the target's buffer */
+#define WEAK 0x0 /* ...: complete when the origin's buffer may be reused */
 
 int NEON_Init(void);     /* starts NEON; collective over MPI_COMM_WORLD */
 int NEON_Finalize(void); /* ends NEON; collective over MPI_COMM_WORLD */
@@ -66,7 +67,11 @@ neon_handle NEON_Put(const void* buffer, size_t size, int dest_rank, int tag, si
 neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t offset, int flags,
                      neon_memhandle memory, neon_status* status);
 /* Waits for the operation, or tests it. Both return NEON_COMPLETE or an error; NEON_Test returns NEON_PENDING while the
- * operation is under way. */
+ * operation is under way. `flags` is WEAK or STRONG; for a post or get both mean the same. With STRONG a put is
+ * complete when it and the caller's earlier puts to its announcement are in the buffer, so not before the announcement.
+ * That costs a small message to the target and one back. It is an error if the announcement was withdrawn, or if a put
+ * of the caller to it does not fit. A put that was begun with STRONG is in the buffer when it is complete, with any
+ * flag. */
 int NEON_Wait(neon_handle handle, neon_flag_t flags);
 int NEON_Test(neon_handle handle, neon_flag_t flags);
 

@@ -200,7 +200,7 @@ TEST_CASE("an answer that comes after the end of its generation does not count",
   Header get;
   get.kind = Kind::get;
   get.flags = kFinal;
-  get.count = 2;
+  get.count = 1;
   get.tag = 7;
   get.generation = 1;
   get.extra = 8;
@@ -211,7 +211,7 @@ TEST_CASE("an answer that comes after the end of its generation does not count",
   data.flags = kFinal;
   data.count = 1;
   data.extra = 0;
-  REQUIRE(neon.on_frame(1, data, nullptr, 0));  // the generation has one frame, and not two
+  REQUIRE(neon.on_frame(1, data, nullptr, 0));  // two frames have number 1
   REQUIRE(buffer.times == 1);
   world.blocked = false;
   neon.pump();
