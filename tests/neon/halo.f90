@@ -1,4 +1,4 @@
-! The calls of the Fortran module: a ring that exchanges halos with announcements, then with counters.
+! All calls of the Fortran module: a ring that exchanges halos with announcements, then with counters.
 program halo
   use mpi
   use mpix_neon
@@ -71,12 +71,83 @@ program halo
                        MPI_DOUBLE_PRECISION, 0, win, ierror)
   if (any(copy /= me)) call fail('get_notify')
   call MPIX_Win_wait_notify(win, 0, 1_c_int64_t, ierror)
+  call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  call requests
+  call accumulates
+  call own_counter
   call MPI_Win_free(win, ierror)
   call MPI_Barrier(MPI_COMM_WORLD, ierror)
   if (me == 0) print '(a)', 'ok'
   call MPI_Finalize(ierror)
 
 contains
+  ! As put_notify and get_notify, but each with a request. Counters 0 and 1 are at 1 and 0 before.
+  subroutine requests
+    row = me + 0.5d0
+    call MPIX_Rput_notify(row, n, MPI_DOUBLE_PRECISION, right, 0_MPI_ADDRESS_KIND, n, &
+                          MPI_DOUBLE_PRECISION, 1, win, put, ierror)
+    if (ierror /= MPI_SUCCESS) call fail('rput_notify')
+    call MPI_Wait(put, MPI_STATUS_IGNORE, ierror)
+    call await(1, 1_c_int64_t)
+    if (any(cells /= left + 0.5d0)) call fail('rput_notify: cells')
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    call MPIX_Rget_notify(copy, n, MPI_DOUBLE_PRECISION, right, 0_MPI_ADDRESS_KIND, n, &
+                          MPI_DOUBLE_PRECISION, 0, win, get, ierror)
+    if (ierror /= MPI_SUCCESS) call fail('rget_notify')
+    call MPI_Wait(get, MPI_STATUS_IGNORE, ierror)
+    if (any(copy /= me + 0.5d0)) call fail('rget_notify: copy')
+    call await(0, 2_c_int64_t)
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  end subroutine
+
+  ! Each rank adds to the cells of its right neighbour, then fetches them and adds once more.
+  subroutine accumulates
+    cells = me
+    row = 1.0d0
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    call MPI_Win_lock_all(0, win, ierror)
+    call MPIX_Accumulate_notify(row, n, MPI_DOUBLE_PRECISION, right, 0_MPI_ADDRESS_KIND, n, &
+                                MPI_DOUBLE_PRECISION, MPI_SUM, 1, win, ierror)
+    if (ierror /= MPI_SUCCESS) call fail('accumulate_notify')
+    call await(1, 2_c_int64_t)
+    call MPIX_Get_accumulate_notify(row, n, MPI_DOUBLE_PRECISION, copy, n, MPI_DOUBLE_PRECISION, &
+                                    right, 0_MPI_ADDRESS_KIND, n, MPI_DOUBLE_PRECISION, MPI_SUM, &
+                                    0, win, ierror)
+    if (ierror /= MPI_SUCCESS) call fail('get_accumulate_notify')
+    if (any(copy /= right + 1.0d0)) call fail('get_accumulate_notify: result')
+    call await(0, 3_c_int64_t)
+    call MPI_Win_sync(win, ierror)
+    if (any(cells /= me + 2.0d0)) call fail('accumulates: cells')
+    call MPI_Win_unlock_all(win, ierror)
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  end subroutine
+
+  subroutine own_counter
+    logical :: flag
+    call MPIX_Win_get_num_notify(win, count, ierror)
+    if (ierror /= MPI_SUCCESS .or. count /= 2) call fail('get_num_notify')
+    call MPIX_Win_set_notify_value(win, 1, 41_c_int64_t, ierror)
+    if (ierror /= MPI_SUCCESS) call fail('set_notify_value')
+    call MPIX_Win_get_notify_value(win, 1, value, ierror)
+    if (value /= 41) call fail('set_notify_value: value')
+    call MPIX_Win_test_notify(win, 1, 42_c_int64_t, flag, ierror)
+    if (ierror /= MPI_SUCCESS .or. flag) call fail('test_notify: 42')
+    call MPIX_Win_test_notify(win, 1, 41_c_int64_t, flag, ierror)
+    if (ierror /= MPI_SUCCESS .or. .not. flag) call fail('test_notify: 41')
+  end subroutine
+
+  ! Tests the counter until it has been reached; wait_notify does the same in one call.
+  subroutine await(idx, expected)
+    integer, intent(in) :: idx
+    integer(c_int64_t), intent(in) :: expected
+    logical :: reached
+    reached = .false.
+    do while (.not. reached)
+      call MPIX_Win_test_notify(win, idx, expected, reached, ierror)
+      if (ierror /= MPI_SUCCESS) call fail('test_notify')
+    end do
+  end subroutine
+
   subroutine fail(what)
     character(*), intent(in) :: what
     print *, 'FAIL halo rank', me, what

@@ -221,6 +221,26 @@ echo true >btl_lfc/dead_test.sh
 expect 1 'btl_lfc/dead_test.sh is named as a test' scripts/checks/pages
 rm btl_lfc/dead_test.sh
 
+bindings=mca/libraries/mpix_neon
+expect 0 '^[0-9]+ calls, 0 complaints' scripts/checks/bindings
+wrong_binding() { # wrong_binding PATTERN FILE SED-SCRIPT: with FILE changed so, the check complains
+  cp "$2" before
+  sed -i "$3" "$2"
+  cmp -s before "$2" && fail "'$3' changes nothing in $2"
+  expect 1 "$1" scripts/checks/bindings
+  mv before "$2"
+}
+wrong_binding 'mpix_neon.f90 lacks MPIX_Win_new' $bindings/include/mpix_neon.h '$a int MPIX_Win_new(MPI_Win win);'
+wrong_binding 'README.md lacks MPIX_Win_new' $bindings/include/mpix_neon.h '$a int MPIX_Win_new(MPI_Win win);'
+wrong_binding 'mpix_neon.h lacks MPIX_Neon_query, which' $bindings/include/mpix_neon.h 's/MPIX_Neon_query(MPI_Win/MPIX_Neon_ask(MPI_Win/'
+wrong_binding 'MPIX_Neon_notify has 4 arguments in include/mpix_neon.h, but with ierror 4 in' $bindings/include/mpix_neon.h 's/MPIX_Neon_notify(int target/&, int x/'
+wrong_binding 'lfc_f_neon_query has 2 arguments in fortran.c, but 3 in' $bindings/fortran.c 's/lfc_f_neon_query(const MPI_Fint\* win, /lfc_f_neon_query(/'
+wrong_binding 'fortran.c lacks lfc_f_neon_ask' $bindings/include/mpix_neon.f90 "s/'lfc_f_neon_query'/'lfc_f_neon_ask'/"
+wrong_binding 'the last argument of MPIX_Neon_query is not ierror' $bindings/include/mpix_neon.f90 's/MPIX_Neon_query(win, level, ierror/MPIX_Neon_query(win, level, error/'
+wrong_binding 'README.md lacks MPIX_Win_test_notify' $bindings/README.md 's/^| `MPIX_Win_test_notify`,/|/'
+wrong_binding 'mpix_neon.h lacks MPIX_Rput_again, which' $bindings/README.md 's/^| `MPIX_Put_notify`,/& `MPIX_Rput_again`,/'
+wrong_binding 'no Fortran program in tests/neon calls MPIX_Win_get_num' tests/neon/halo.f90 's/call MPIX_Win_get_num_notify/call other/'
+
 # With the flags of the real build, if there is one.
 if [[ -f $tree/build/default/compile_commands.json ]]; then
   wrong_example() { # wrong_example PATTERN SETTING FILE FROM TO

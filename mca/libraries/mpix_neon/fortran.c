@@ -24,6 +24,7 @@ void lfc_f_neon_get(void* origin, const MPI_Fint* count, const MPI_Fint* type,
 void lfc_f_neon_complete(const MPI_Fint* target, const MPI_Fint* win, MPI_Fint* ierror);
 void lfc_f_set_num_notify(const MPI_Fint* win, const MPI_Fint* info, const MPI_Fint* count,
                           MPI_Fint* ierror);
+void lfc_f_get_num_notify(const MPI_Fint* win, MPI_Fint* count, MPI_Fint* ierror);
 void lfc_f_put_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
@@ -32,10 +33,33 @@ void lfc_f_get_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type,
                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
                       MPI_Fint* ierror);
+void lfc_f_accumulate_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                             const MPI_Fint* target, const MPI_Aint* disp,
+                             const MPI_Fint* target_count, const MPI_Fint* target_type,
+                             const MPI_Fint* op, const MPI_Fint* idx, const MPI_Fint* win,
+                             MPI_Fint* ierror);
+void lfc_f_get_accumulate_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                                 void* result, const MPI_Fint* result_count,
+                                 const MPI_Fint* result_type, const MPI_Fint* target,
+                                 const MPI_Aint* disp, const MPI_Fint* target_count,
+                                 const MPI_Fint* target_type, const MPI_Fint* op,
+                                 const MPI_Fint* idx, const MPI_Fint* win, MPI_Fint* ierror);
+void lfc_f_rput_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                       MPI_Fint* request, MPI_Fint* ierror);
+void lfc_f_rget_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                       MPI_Fint* request, MPI_Fint* ierror);
 void lfc_f_get_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
                             MPI_Fint* ierror);
 void lfc_f_reset_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
                               MPI_Fint* ierror);
+void lfc_f_set_notify_value(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* value,
+                            MPI_Fint* ierror);
+void lfc_f_test_notify(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* expected,
+                       MPI_Fint* flag, MPI_Fint* ierror);
 void lfc_f_wait_notify(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* expected,
                        MPI_Fint* ierror);
 void lfc_f_waitsome_notify(const MPI_Fint* win, const MPI_Fint* first, const MPI_Fint* count,
@@ -102,6 +126,10 @@ void lfc_f_set_num_notify(const MPI_Fint* win, const MPI_Fint* info, const MPI_F
   *ierror = MPIX_Win_set_num_notify(MPI_Win_f2c(*win), MPI_Info_f2c(*info), *count);
 }
 
+void lfc_f_get_num_notify(const MPI_Fint* win, MPI_Fint* count, MPI_Fint* ierror) {
+  *ierror = MPIX_Win_get_num_notify(MPI_Win_f2c(*win), count);
+}
+
 void lfc_f_put_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
@@ -118,6 +146,48 @@ void lfc_f_get_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type,
                             MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win));
 }
 
+void lfc_f_accumulate_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                             const MPI_Fint* target, const MPI_Aint* disp,
+                             const MPI_Fint* target_count, const MPI_Fint* target_type,
+                             const MPI_Fint* op, const MPI_Fint* idx, const MPI_Fint* win,
+                             MPI_Fint* ierror) {
+  *ierror =
+      MPIX_Accumulate_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
+                             MPI_Type_f2c(*target_type), MPI_Op_f2c(*op), *idx, MPI_Win_f2c(*win));
+}
+
+void lfc_f_get_accumulate_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                                 void* result, const MPI_Fint* result_count,
+                                 const MPI_Fint* result_type, const MPI_Fint* target,
+                                 const MPI_Aint* disp, const MPI_Fint* target_count,
+                                 const MPI_Fint* target_type, const MPI_Fint* op,
+                                 const MPI_Fint* idx, const MPI_Fint* win, MPI_Fint* ierror) {
+  *ierror = MPIX_Get_accumulate_notify(origin, *count, MPI_Type_f2c(*type), result, *result_count,
+                                       MPI_Type_f2c(*result_type), *target, *disp, *target_count,
+                                       MPI_Type_f2c(*target_type), MPI_Op_f2c(*op), *idx,
+                                       MPI_Win_f2c(*win));
+}
+
+void lfc_f_rput_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                       MPI_Fint* request, MPI_Fint* ierror) {
+  MPI_Request made = MPI_REQUEST_NULL;
+  *ierror = MPIX_Rput_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
+                             MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win), &made);
+  *request = MPI_Request_c2f(made);
+}
+
+void lfc_f_rget_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type,
+                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
+                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
+                       MPI_Fint* request, MPI_Fint* ierror) {
+  MPI_Request made = MPI_REQUEST_NULL;
+  *ierror = MPIX_Rget_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
+                             MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win), &made);
+  *request = MPI_Request_c2f(made);
+}
+
 void lfc_f_get_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
                             MPI_Fint* ierror) {
   *ierror = MPIX_Win_get_notify_value(MPI_Win_f2c(*win), *idx, (uint64_t*)value);
@@ -126,6 +196,18 @@ void lfc_f_get_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* v
 void lfc_f_reset_notify_value(const MPI_Fint* win, const MPI_Fint* idx, int64_t* value,
                               MPI_Fint* ierror) {
   *ierror = MPIX_Win_reset_notify_value(MPI_Win_f2c(*win), *idx, (uint64_t*)value);
+}
+
+void lfc_f_set_notify_value(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* value,
+                            MPI_Fint* ierror) {
+  *ierror = MPIX_Win_set_notify_value(MPI_Win_f2c(*win), *idx, (uint64_t)*value);
+}
+
+void lfc_f_test_notify(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* expected,
+                       MPI_Fint* flag, MPI_Fint* ierror) {
+  int reached = 0;
+  *ierror = MPIX_Win_test_notify(MPI_Win_f2c(*win), *idx, (uint64_t)*expected, &reached);
+  *flag = reached != 0;  // 1 is .true. for every compiler that tests the lowest bit or all of them
 }
 
 void lfc_f_wait_notify(const MPI_Fint* win, const MPI_Fint* idx, const int64_t* expected,

@@ -1,5 +1,5 @@
-! NEON for Fortran programs: 15 of the 22 calls of mpix_neon.h, with the same names, arguments and meaning, and
-! an error code at the end. Works with `use mpi`; requests and windows are its integer handles.
+! NEON for Fortran programs: the calls of mpix_neon.h, with the same names, arguments and meaning, and an error code
+! at the end. Works with `use mpi`; requests and windows are its integer handles. Counters have 64 bits, signed.
 !
 !   use mpi
 !   use mpix_neon
@@ -80,6 +80,10 @@ module mpix_neon
       integer, intent(in) :: win, info, count
       integer, intent(out) :: ierror
     end subroutine
+    subroutine MPIX_Win_get_num_notify(win, count, ierror) bind(C, name='lfc_f_get_num_notify')
+      integer, intent(in) :: win
+      integer, intent(out) :: count, ierror
+    end subroutine
     subroutine MPIX_Put_notify(origin, count, datatype, target, disp, target_count, &
                                target_datatype, idx, win, ierror) bind(C, name='lfc_f_put_notify')
       import :: MPI_ADDRESS_KIND
@@ -98,6 +102,49 @@ module mpix_neon
       integer(MPI_ADDRESS_KIND), intent(in) :: disp
       integer, intent(out) :: ierror
     end subroutine
+    subroutine MPIX_Accumulate_notify(origin, count, datatype, target, disp, target_count, &
+                                      target_datatype, op, idx, win, ierror) &
+        bind(C, name='lfc_f_accumulate_notify')
+      import :: MPI_ADDRESS_KIND
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      type(*), dimension(*), intent(in) :: origin
+      integer, intent(in) :: count, datatype, target, target_count, target_datatype, op, idx, win
+      integer(MPI_ADDRESS_KIND), intent(in) :: disp
+      integer, intent(out) :: ierror
+    end subroutine
+    subroutine MPIX_Get_accumulate_notify(origin, count, datatype, result, result_count, &
+                                          result_datatype, target, disp, target_count, &
+                                          target_datatype, op, idx, win, ierror) &
+        bind(C, name='lfc_f_get_accumulate_notify')
+      import :: MPI_ADDRESS_KIND
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin, result
+      type(*), dimension(*), intent(in) :: origin
+      type(*), dimension(*) :: result
+      integer, intent(in) :: count, datatype, result_count, result_datatype, target, target_count
+      integer, intent(in) :: target_datatype, op, idx, win
+      integer(MPI_ADDRESS_KIND), intent(in) :: disp
+      integer, intent(out) :: ierror
+    end subroutine
+    subroutine MPIX_Rput_notify(origin, count, datatype, target, disp, target_count, &
+                                target_datatype, idx, win, request, ierror) &
+        bind(C, name='lfc_f_rput_notify')
+      import :: MPI_ADDRESS_KIND
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      type(*), dimension(*), intent(in), asynchronous :: origin
+      integer, intent(in) :: count, datatype, target, target_count, target_datatype, idx, win
+      integer(MPI_ADDRESS_KIND), intent(in) :: disp
+      integer, intent(out) :: request, ierror
+    end subroutine
+    subroutine MPIX_Rget_notify(origin, count, datatype, target, disp, target_count, &
+                                target_datatype, idx, win, request, ierror) &
+        bind(C, name='lfc_f_rget_notify')
+      import :: MPI_ADDRESS_KIND
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin
+      type(*), dimension(*), asynchronous :: origin
+      integer, intent(in) :: count, datatype, target, target_count, target_datatype, idx, win
+      integer(MPI_ADDRESS_KIND), intent(in) :: disp
+      integer, intent(out) :: request, ierror
+    end subroutine
     subroutine MPIX_Win_get_notify_value(win, idx, value, ierror) &
         bind(C, name='lfc_f_get_notify_value')
       import :: c_int64_t
@@ -110,6 +157,21 @@ module mpix_neon
       import :: c_int64_t
       integer, intent(in) :: win, idx
       integer(c_int64_t), intent(out) :: value
+      integer, intent(out) :: ierror
+    end subroutine
+    subroutine MPIX_Win_set_notify_value(win, idx, value, ierror) &
+        bind(C, name='lfc_f_set_notify_value')
+      import :: c_int64_t
+      integer, intent(in) :: win, idx
+      integer(c_int64_t), intent(in) :: value
+      integer, intent(out) :: ierror
+    end subroutine
+    subroutine MPIX_Win_test_notify(win, idx, expected, flag, ierror) &
+        bind(C, name='lfc_f_test_notify')
+      import :: c_int64_t
+      integer, intent(in) :: win, idx
+      integer(c_int64_t), intent(in) :: expected
+      logical, intent(out) :: flag
       integer, intent(out) :: ierror
     end subroutine
     subroutine MPIX_Win_wait_notify(win, idx, expected, ierror) bind(C, name='lfc_f_wait_notify')
