@@ -20,4 +20,8 @@ typedef unsigned long long (*lfc_counter_read)(size_t which);
 void lfc_performance_counter(const mca_base_component_t* component, const char* name,
                              const char* help, lfc_counter_read read, size_t which);
 
+/* Prints the line `HEAD rank=R name=value ...` on standard error, in one write. */
+void lfc_print_counters(const char* head, unsigned rank, size_t count,
+                        const char* (*name)(size_t which), lfc_counter_read read);
+
 #endif

@@ -1,9 +1,12 @@
 /* The component: parameters, and the decision whether to serve a window. */
 #include "osc_neon.h"
 
+#include <stdio.h>
+
 #include "fits.h"
 #include "help.h"
 #include "modex.h"
+#include "native_service.h"
 #include "parameters.h"
 
 static int register_component(void) {
@@ -14,11 +17,22 @@ static int register_component(void) {
       "LFC: one-sided communication on the LFC engine of btl lfc. Takes part only when it "
       "is named: --mca btl lfc --mca osc neon");
   lfc_parameters_register(version, lfc_osc_parameter_table(), &mca_osc_neon_component.parameters);
+  for (size_t i = 0; i < lfc_neon_counter_count(); ++i)
+    lfc_performance_counter(version, lfc_neon_counter_name(i), lfc_neon_counter_help(i),
+                            lfc_neon_counter, i);
   return OPAL_SUCCESS;
 }
 
 static int open_component(void) {
   if (!lfc_may_open("osc", "neon")) return OPAL_ERR_NOT_AVAILABLE;
+  char text[256];
+  if (!lfc_parameters_check(lfc_osc_parameter_table(), &mca_osc_neon_component.parameters, text,
+                            sizeof text)) {
+    char reason[sizeof text + sizeof "osc_neon_"];
+    snprintf(reason, sizeof reason, "osc_neon_%s", text);
+    lfc_help("osc declines", reason, lfc_node_of(opal_proc_local_get()));
+    return OPAL_ERR_NOT_AVAILABLE;
+  }
   return lfc_modex_publish(LFC_EXCHANGE_OSC, NULL, 0) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
 }
 
@@ -31,6 +45,10 @@ static int init_component(bool progress_threads, bool mpi_threads) {
 }
 
 static int finalize_component(void) {
+  if (mca_osc_neon_component.parameters.stats)
+    lfc_print_counters("lfc-neon", OPAL_PROC_MY_NAME.vpid, lfc_neon_counter_count(),
+                       lfc_neon_counter_name, lfc_neon_counter);
+  lfc_neon_close();
   lfc_rma_close();
   return OMPI_SUCCESS;
 }

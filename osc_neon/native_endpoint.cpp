@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/limits.hpp"
 #include "base/stored_words.hpp"
 #include "drain.hpp"
 #include "endpoint.hpp"
@@ -14,6 +13,7 @@
 #include "mpix_neon.h"
 #include "native.hpp"
 #include "native_glue.h"
+#include "native_service.h"
 #include "services/neon/neon_service.hpp"
 
 namespace lfc::neon {
@@ -56,7 +56,7 @@ class NativeEndpoint final : public Endpoint {
   bool polls() const override { return false; }  // btl lfc does
   int poll() override { return 0; }
   void prepare(Rank target, std::uint64_t size) override {
-    if (size > limits::kNeonEager) window_.writes().prepare(target);
+    if (size > window_.neon().limits().eager) window_.writes().prepare(target);
   }
   void expose(Announcement& buffer) override { window_.publish(buffer); }
   void conceal(Announcement& buffer) override { window_.withdraw(buffer); }
@@ -161,10 +161,19 @@ Slot* NativeEndpoint::make_slots(std::uint32_t count) {
   return slots;
 }
 
-bool serves(MPI_Win win) { return lfc_native_serves(win) && NeonService::of_process() != nullptr; }
+bool serves(MPI_Win win) { return lfc_native_serves(win) && native_service() != nullptr; }
+
+// Collective. Returns the smallest value of any rank for each limit: all can send and receive such frames, and no rank
+// keeps more early data than its user permits.
+Limits agree_on_limits(const NeonService& service, MPI_Comm comm) {
+  const lfc_native_limits own = lfc_native_own_limits();
+  std::uint32_t least[3] = {service.frame_bytes(), own.eager, own.budget};
+  MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT32_T, MPI_MIN, comm);
+  return {.frame = least[0], .eager = least[1], .budget = least[2]};
+}
 
 Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
-  std::shared_ptr<NeonService> service = NeonService::of_process();
+  std::shared_ptr<NeonService> service = native_service();
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(comm, &rank);
@@ -179,10 +188,7 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   }
   MPI_Allreduce(MPI_IN_PLACE, &reachable, 1, MPI_INT, MPI_MIN, comm);
   if (reachable == 0) return nullptr;
-  // The largest frame that all can send and receive.
-  std::uint32_t frame = service->frame_bytes();
-  MPI_Allreduce(MPI_IN_PLACE, &frame, 1, MPI_UINT32_T, MPI_MIN, comm);
-  const Limits limits{.frame = frame, .eager = limits::kNeonEager, .budget = limits::kNeonBudget};
+  const Limits limits = agree_on_limits(*service, comm);
   auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
                                   static_cast<std::uint32_t>(rank), ranks);
   for (std::uint32_t each = 0; each < ranks; ++each) {

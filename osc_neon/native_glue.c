@@ -17,6 +17,11 @@ uint32_t lfc_native_peer(MPI_Comm comm, int rank) {
   return rma_peer_of(comm, rank, why, sizeof why);
 }
 
+lfc_native_limits lfc_native_own_limits(void) {
+  const struct lfc_osc_parameters* own = &mca_osc_neon_component.parameters;
+  return (lfc_native_limits){own->eager, own->budget};
+}
+
 bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory) {
   if (win == MPI_WIN_NULL) return false;
   lfc_rma_window* window = rma_module_of(win)->window;

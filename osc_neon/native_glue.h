@@ -17,6 +17,12 @@ int lfc_native_number(MPI_Win win);
 /* The engine's name for a rank; UINT32_MAX: not reachable. */
 uint32_t lfc_native_peer(MPI_Comm comm, int rank);
 
+/* The user's limits of early NEON data, in bytes (osc_neon_eager, osc_neon_budget). */
+typedef struct lfc_native_limits {
+  uint32_t eager, budget;
+} lfc_native_limits;
+lfc_native_limits lfc_native_own_limits(void);
+
 /* A rank's window memory that is mapped in this process. */
 typedef struct lfc_native_memory {
   void* here;

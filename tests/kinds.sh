@@ -243,6 +243,14 @@ neon() {
   says_ok "${launcher[@]}" -n "$2" "${options[@]}" "$(executable "$LFC_BUILD" neon "$4")" "${@:5}"
 }
 
+# The counters of NEON and the limits of early data. The line of statistics shows what rank 1 has counted.
+neon_counters() {
+  local output=$LFC_TEST_STATE/neon_counters.$$
+  OMPI_MCA_osc_neon_stats=1 neon host 2 native counters "$@" 2>&1 | tee "$output"
+  grep -q '^lfc-neon rank=1 .* early=19 .* parked=0 parked_most=19224 ' "$output" ||
+    { echo "no line of statistics shows the counters of rank 1"; return 1; }
+}
+
 # Components and program under the thread sanitizer. Open MPI's libraries are not instrumented, so their accesses to
 # memory are not checked. tests/tsan.supp lists the accesses that Open MPI's headers make in our code.
 mpi_tsan() { # mpi_tsan RANKS WITH FOLDER PROGRAM ARGS...

@@ -33,6 +33,9 @@ constexpr std::array kForwardingNames{"ni", "host"};
 // In the order of enum lfc_persistent_choice (mca/pml_hooks/pml_hooks.h).
 constexpr std::array kPersistentNames{"off", "bind", "record:FILE"};
 
+// The protocol counts such bytes in 32 bits.
+constexpr std::uint64_t kMostNeonBytes = std::uint64_t{1} << 30;
+
 struct Accepted {
   std::uint64_t smallest = 0;
   std::uint64_t largest = UINT64_MAX;

@@ -1,8 +1,6 @@
 /* The component: parameters, and how Open MPI chooses it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fits.h"
 #include "help.h"
@@ -39,21 +37,12 @@ static int open_component(void) {
   return OPAL_SUCCESS;
 }
 
-static void print_stats(void) {
-  char line[512];
-  int used = snprintf(line, sizeof line, "lfc-part rank=%u", OPAL_PROC_MY_NAME.vpid);
-  for (size_t i = 0; i < lfc_part_counter_count() && used < (int)sizeof line; ++i)
-    used += snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_part_counter_name(i),
-                     (unsigned long long)lfc_part_counter(i));
-  if (used > (int)sizeof line - 2) used = (int)sizeof line - 2;
-  snprintf(line + used, sizeof line - (size_t)used, "\n");
-  if (write(STDERR_FILENO, line, strlen(line)) < 0) return; /* nowhere to complain */
-}
-
 /* Called at the end, while the BTLs are still open. */
 static void end(void* nothing) {
   (void)nothing;
-  if (mca_part_lfc_component.parameters.stats) print_stats();
+  if (mca_part_lfc_component.parameters.stats)
+    lfc_print_counters("lfc-part", OPAL_PROC_MY_NAME.vpid, lfc_part_counter_count(),
+                       lfc_part_counter_name, read_counter);
   lfc_part_close_persist();
   lfc_part_close();
 }

@@ -14,6 +14,8 @@
 #include "services/multicast/multicast.hpp"
 #include "services/multicast/protocol/membership.hpp"
 #include "services/multicast/protocol/tree.hpp"
+#include "services/neon/neon_counters.hpp"
+#include "services/neon/neon_service.hpp"
 #include "services/neon/protocol/neon.hpp"
 #include "services/neon/protocol/slot.hpp"
 #include "services/neon/protocol/tag_table.hpp"
@@ -63,6 +65,10 @@ void multicast(Ni& ni, std::uint64_t key, const Membership& membership, std::uin
                const MulticastHeader& header, std::span<const std::byte> bytes,
                std::atomic<std::uint32_t>& unsent) {
 #include "common/services/multicast/multicast.hpp.example"
+}
+
+void neon_counters(NeonWindow& window, void (*print)(const char*, std::uint64_t)) {
+#include "common/services/neon/neon_counters.hpp.example"
 }
 
 void neon_machine(neon::Rank target, neon::Rank from, const neon::Limits& limits,

@@ -51,6 +51,11 @@ for wrong in 'fan 17' 'tree nosuch'; do
   ! grep -aq '^lfc-coll' "$output" || fail "coll_lfc_$wrong, but LFC took part all the same"
   echo "coll_lfc_$wrong: $(grep -am1 -o 'coll lfc: .*' "$output")"
 done
+# Windows: other components serve them.
+run_job 60 2 --mca btl lfc --mca osc neon,sm --mca osc_neon_stats 1 --mca osc_neon_budget 1000 mpi_ring
+job_is_ok osc_neon_budget
+[[ $(grep -ac "osc neon: osc_neon_budget: 1000 (accepted: 16448 to 1073741824)" "$output") == 1 ]] || fail "not one line names osc_neon_budget"
+! grep -aq '^lfc-neon' "$output" || fail "osc_neon_budget 1000, but osc neon took part all the same"
 # Parameters that do not exist: one line names them, with suggestions, and the job runs as if they had not been set.
 export OMPI_MCA_osc_neon_verbos=1
 run_job 60 4 --mca btl lfc --mca btl_lfc_interface lo --mca coll_lfc_colour red --mca btl_lfc_eager_limit 4096 mpi_ring

@@ -5,6 +5,7 @@
 
 #include "base/bytes.hpp"
 #include "base/limits.hpp"
+#include "services/neon/neon_counters.hpp"
 
 namespace lfc {
 namespace {
@@ -61,6 +62,13 @@ std::uint32_t NeonService::frame_bytes() const noexcept {
       std::min<std::size_t>(limits::kNeonFrame, room & ~std::size_t{63}));
 }
 
+neon::Statistics NeonService::totals() noexcept {
+  const ServicePort::Access access(port_);
+  neon::Statistics sum = freed_;
+  windows_.for_each([&](NeonWindow& window) { add_statistics(sum, window.neon().statistics()); });
+  return sum;
+}
+
 Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
                                        std::span<const std::byte> payload) {
   if (type != FrameType::service || payload.size() < sizeof(neon::Header))
@@ -102,6 +110,9 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
 NeonWindow::~NeonWindow() {
   const ServicePort::Access access(port());
   service_->windows_.leave(id_);
+  neon::Statistics last = neon_.statistics();
+  last.parked = 0;  // freed with the window
+  add_statistics(service_->freed_, last);
   // Left over after the loss of a member: frames to the other members that wait for a credit, and direct writes to
   // them.
   waiting_.for_each([this](Waiting& waiting) {

@@ -53,6 +53,8 @@ class NeonService final : public Service {
   bool serves_alone() const noexcept { return serves_alone_; }
   // Returns the largest payload of NEON that one frame can carry here.
   std::uint32_t frame_bytes() const noexcept;
+  // Returns the counters of all windows that this service has had. Without Access.
+  neon::Statistics totals() noexcept;
 
   // Service
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
@@ -66,6 +68,7 @@ class NeonService final : public Service {
   MemoryPort* const memory_;
   const bool serves_alone_;
   NameTable<NeonWindow, std::uint32_t> windows_{limits::kNeonWindowBits};
+  neon::Statistics freed_;  // of windows that are gone
 };
 
 class NeonWindow final : private neon::Carrier {

@@ -284,6 +284,34 @@ TEST_CASE("a window that is freed with a write under way hears no more of it", "
   CHECK(at.holds(data));
 }
 
+TEST_CASE("a service of NEON counts for all its windows, also for those that are gone",
+          "[neon_service]") {
+  Setting at(2);
+  const neon::Exposure exposure;
+  const neon::Limits limits{.frame = 64, .eager = 128, .budget = 1024};
+  auto other = std::make_unique<NeonWindow>(at.services[0], 0, limits, exposure, 1);
+  const std::array<PeerId, 1> peers{kNoPeer};
+  other->connect(peers, std::array{other->id()});
+  for (int i = 0; i < 2; ++i) {  // to oneself, without an announcement
+    Put& put = at.make_put(pattern(8, 1));
+    const Ni::Access access(at.world.ni(0));
+    REQUIRE(other->neon().origin().put(put, 0, kTag, 0, put.bytes.data(), 8, true, false) ==
+            Status::ok);
+  }
+  at.put(0, pattern(8, 1));
+  at.settle();
+  neon::Statistics sum = at.services[0]->totals();
+  CHECK(sum.frames == 3);
+  CHECK(sum.early == 2);
+  CHECK(sum.parked == 2 * (8 + neon::kOverhead));
+  other.reset();
+  sum = at.services[0]->totals();
+  CHECK(sum.frames == 3);
+  CHECK(sum.early == 2);
+  CHECK(sum.parked == 0);
+  CHECK(sum.parked_most == 2 * (8 + neon::kOverhead));
+}
+
 TEST_CASE("puts to oneself need no link", "[neon_service]") {
   Setting at(2);
   at.announce({1});

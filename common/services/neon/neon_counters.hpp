@@ -1,0 +1,48 @@
+// NeonCounters: names and meanings of NEON's counters, and their sum over the windows of a process.
+//
+//   neon::Statistics sum;
+//   add_statistics(sum, window.neon().statistics());
+//   for (const NeonCounter& each : kNeonCounters) print(each.name, sum.*each.value);
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "services/neon/protocol/carrier.hpp"
+
+namespace lfc {
+
+struct NeonCounter {
+  const char* name;
+  const char* help;
+  std::uint64_t neon::Statistics::*value;
+};
+
+// All members of neon::Statistics, in the order in which a line of statistics shows them.
+inline constexpr std::array kNeonCounters{
+    NeonCounter{"frames", "frames of NEON that were sent", &neon::Statistics::frames},
+    NeonCounter{"early", "frames that arrived before their announcement", &neon::Statistics::early},
+    NeonCounter{"hybrid",
+                "rounds of an origin of which a part had arrived when they were announced",
+                &neon::Statistics::hybrid},
+    NeonCounter{"parked", "bytes that wait for their announcement now, 64 per frame included",
+                &neon::Statistics::parked},
+    NeonCounter{"parked_most", "most bytes that ever waited for it, added up over the windows",
+                &neon::Statistics::parked_most},
+    NeonCounter{"deferred", "requests for an announcement, by puts and gets that wait for it",
+                &neon::Statistics::deferred},
+    NeonCounter{"grants", "announcements that were sent to origins on request",
+                &neon::Statistics::grants},
+    NeonCounter{"written", "puts that went straight into announced memory",
+                &neon::Statistics::written},
+    NeonCounter{"late", "frames for an announcement that was withdrawn", &neon::Statistics::late},
+    NeonCounter{"overruns", "frames that did not fit their buffer and were discarded",
+                &neon::Statistics::overruns},
+};
+static_assert(sizeof(neon::Statistics) == kNeonCounters.size() * sizeof(std::uint64_t));
+
+inline void add_statistics(neon::Statistics& sum, const neon::Statistics& part) noexcept {
+  for (const NeonCounter& each : kNeonCounters) sum.*each.value += part.*each.value;
+}
+
+}  // namespace lfc
