@@ -38,6 +38,21 @@ static int remove_kept(void* data, mca_rcache_base_registration_t* kept) {
   return OPAL_SUCCESS;
 }
 
+/* For services of the engine, such as NEON. */
+static const lfc_region* take(void* data, size_t size, unsigned access) {
+  const uint32_t flags = ((access & LFC_READ) != 0 ? MCA_BTL_REG_FLAG_REMOTE_READ : 0u) |
+                         ((access & LFC_WRITE) != 0 ? MCA_BTL_REG_FLAG_REMOTE_WRITE : 0u) |
+                         ((access & LFC_ATOMIC) != 0 ? MCA_BTL_REG_FLAG_REMOTE_ATOMIC : 0u);
+  const mca_btl_base_registration_handle_t* handle = lfc_register(data, size, flags);
+  return handle == NULL ? NULL : &handle->region;
+}
+
+static void give_back(const lfc_region* region) {
+  lfc_deregister((mca_btl_base_registration_handle_t*)(uintptr_t)region); /* its first member */
+}
+
+static const struct lfc_registration_cache for_services = {take, give_back};
+
 bool lfc_registrations_open(enum lfc_cache cache) {
   static char name[] = "lfc"; /* caches of one name are shared; no other component uses this name */
   if (cache == LFC_CACHE_NEVER) return true;
@@ -49,6 +64,7 @@ bool lfc_registrations_open(enum lfc_cache cache) {
       .deregister_mem = remove_kept,
   };
   rcache = mca_rcache_base_module_create("grdma", &lfc_btl, &resources);
+  if (rcache != NULL) lfc_adapter_use_cache(lfc_btl.adapter, &for_services);
   return rcache != NULL || cache == LFC_CACHE_AUTO;
 }
 
@@ -56,6 +72,7 @@ bool lfc_registrations_cached(void) { return rcache != NULL; }
 
 void lfc_registrations_close(void) {
   if (rcache == NULL) return;
+  lfc_adapter_use_cache(lfc_btl.adapter, NULL);
   (void)mca_rcache_base_module_destroy(rcache);
   rcache = NULL;
 }

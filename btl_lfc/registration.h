@@ -1,4 +1,4 @@
-/* Registration: the memory that ob1 and osc/rdma register with the BTL.
+/* Registration: the memory that ob1 and osc/rdma register with the BTL, and that services of the engine register.
  *
  * Where registering is expensive (a network adapter pins the pages and stores their addresses), a
  * registration outlives its use in Open MPI's own cache, rcache/grdma. Open MPI intercepts the calls by which

@@ -28,6 +28,16 @@ struct lfc_adapter {
   std::atomic<std::size_t> outstanding{0};  // operations whose `done` was not called yet
   enum class Distance : std::uint8_t { unknown, near, far };
   std::vector<Distance> distances;  // by PeerId; each is set by the first query
+  struct Cache final : lfc::RegistrationCache {
+    const lfc::RegionHandle* take(void* data, std::size_t size,
+                                  std::uint32_t access) noexcept override {
+      return reinterpret_cast<const lfc::RegionHandle*>(functions->take(data, size, access));
+    }
+    void give_back(const lfc::RegionHandle& taken) noexcept override {
+      functions->give_back(reinterpret_cast<const lfc_region*>(&taken));
+    }
+    const lfc_registration_cache* functions = nullptr;
+  } cache;
 };
 
 namespace {
@@ -302,6 +312,11 @@ bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigne
 
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region) {
   adapter->ni->remote().deregister_memory(*reinterpret_cast<lfc::RegionHandle*>(region));
+}
+
+void lfc_adapter_use_cache(lfc_adapter* adapter, const lfc_registration_cache* cache) {
+  if (cache != nullptr) adapter->cache.functions = cache;
+  adapter->ni->remote().use_cache(cache != nullptr ? &adapter->cache : nullptr);
 }
 
 bool lfc_adapter_registration_costs(const lfc_adapter* adapter) {

@@ -11,10 +11,12 @@
 // Held by tests/unit/engine/ni_remote_test.cpp.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "engine/registration_cache.hpp"
 #include "link/link.hpp"
 #include "link/region.hpp"
 
@@ -45,8 +47,18 @@ class MemoryPort {
   virtual bool put_pieces_at_once(PeerId peer, std::span<const CopyPiece> pieces,
                                   const RegionHandle& remote) noexcept = 0;
 
+  // Returns the cache for memory that is registered again and again; null: registrations are not kept.
+  RegistrationCache* cache() const noexcept { return cache_.load(std::memory_order_acquire); }
+  // Sets the cache, which registers by this port. Null: it is closed, and has deregistered all memory.
+  void use_cache(RegistrationCache* cache) noexcept {
+    cache_.store(cache, std::memory_order_release);  // pairs with cache(): its functions are set
+  }
+
  protected:
   ~MemoryPort() = default;
+
+ private:
+  std::atomic<RegistrationCache*> cache_ = nullptr;
 };
 
 }  // namespace lfc

@@ -132,6 +132,14 @@ bool lfc_adapter_register(lfc_adapter* adapter, void* data, size_t size, unsigne
                           lfc_region* region);
 /* Ends the registration. Operations of peers on the region fail from now on. */
 void lfc_adapter_deregister(lfc_adapter* adapter, lfc_region* region);
+/* Functions of the caller that keep registrations (lfc::RegistrationCache): take() returns the region of a registration
+ * that contains the memory, or NULL; give_back() follows for each. Any thread calls them. */
+struct lfc_registration_cache {
+  const lfc_region* (*take)(void* data, size_t size, unsigned access);
+  void (*give_back)(const lfc_region* region);
+};
+/* Makes the engine's services use that cache, which must exist until another call with NULL. */
+void lfc_adapter_use_cache(lfc_adapter* adapter, const struct lfc_registration_cache* cache);
 
 /* Pushed messages (common/services/push/push.hpp): their bytes follow the RTS before the receiver fetches them.
  *

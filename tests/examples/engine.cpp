@@ -138,6 +138,11 @@ void service_port(Ni& ni, Service& service, PeerId peer, const Slice* slices, Me
 #include "common/engine/service_port.hpp.example"
 }
 
+void registration_cache(RegistrationCache& cache, void* buffer, std::size_t size,
+                        void (*publish)(const RegionHandle&)) {
+#include "common/engine/registration_cache.hpp.example"
+}
+
 void memory_port(MemoryPort& memory, void* buffer, const void* source, std::size_t size,
                  PeerId peer, std::uint64_t address, Operation& operation) {
 #include "common/engine/memory_port.hpp.example"

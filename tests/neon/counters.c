@@ -1,5 +1,6 @@
 // The counters of NEON, as performance variables, and the limits of early data. Rank 1 sets the smallest ones, and they
-// apply to the window.
+// apply to the window. With --announcements N each rank only announces one buffer N times, each time anew, and prints
+// how often memory was registered meanwhile.
 #include "check.h"
 #include "variables.h"
 
@@ -113,11 +114,34 @@ static MPI_Win make_window(void) {
   return win;
 }
 
+static void count_registrations(long announcements) {
+  MPI_Win win = make_window();
+  MPI_T_pvar_handle registrations = variable_called("btl_lfc_registrations");
+  const unsigned long long before = read_variable(registrations);
+  for (long i = 0; i < announcements; ++i) {
+    MPI_Request request;
+    MPIX_Neon_announce_init(0, kRoom, 1, &me, 1, 0, win, &request);
+    MPI_Start(&request);
+    MPIX_Neon_notify(me, 1, win);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+  }
+  const unsigned long long made = read_variable(registrations) - before;
+  if (me == 0) printf("%ld announcements, %llu registrations\n", announcements, made);
+  MPI_Win_free(&win);
+}
+
 int main(int argc, char** argv) {
   set_limits();
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   require(ranks >= 2, "needs 2 ranks");
   open_variables();
+  const long announcements = option(argc, argv, "--announcements", 0);
+  if (announcements > 0) {
+    count_registrations(announcements);
+    close_variables();
+    return check_end();
+  }
   frames = variable_called("osc_neon_frames");
   early = variable_called("osc_neon_early");
   parked = variable_called("osc_neon_parked");

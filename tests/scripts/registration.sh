@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The registration cache: memory that is used again is registered once. Memory that was given back and got again at
-# the same address is registered again. A cache that is switched off is not used, and a wrong value is refused.
+# the same address is registered again. Announcements of NEON use the cache. A cache that is switched off is not used,
+# and a wrong value is refused.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 
@@ -36,6 +37,20 @@ for links in loop,shm loop,tcp; do
   ((unpinned >= again + anew)) || fail "with mpi_leave_pinned 0: $unpinned registrations"
   ((default == without)) || fail "$links is taken for a link whose registrations are worth keeping"
 done
+
+# Announcements of NEON use the same cache.
+neon_registrations() { # neon_registrations CACHE: registrations by rank 0 while NEON announces one buffer 40 times
+  local output
+  output=$(timeout 600 mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca pml ob1 --mca btl lfc --mca osc neon \
+    --mca btl_lfc_registration_cache "$1" "$LFC_BUILD/default/tests/neon/neon_counters" --announcements 40 2>&1) ||
+    fail "announcements, $1: $output"
+  sed -n 's/^40 announcements, \([0-9]*\) registrations$/\1/p' <<<"$output"
+}
+with=$(neon_registrations always)
+without=$(neon_registrations never)
+echo "40 announcements of a buffer: $with registrations with the cache, $without without it"
+((with == 1)) || fail "announcements: $with registrations"
+((without == 40)) || fail "announcements without the cache: $without registrations"
 
 output=$(timeout 600 mpirun -n 1 --mca btl lfc --mca btl_lfc_registration_cache sometimes "$LFC_BUILD/default/tests/mpi/mpi_ring" 2>&1) &&
   fail "a wrong value was taken"

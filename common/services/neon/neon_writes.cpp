@@ -107,21 +107,48 @@ void NeonWrites::start() {
   }
 }
 
+// Registers the buffer by the cache. The registration contains it; origins get the buffer's own bounds.
+bool NeonWrites::take_cached(neon::Announcement& buffer, RegionHandle& region) {
+  const RegionHandle* const taken =
+      memory_->cache()->take(buffer.address, buffer.size, kRemoteWrite);
+  if (taken == nullptr) return false;
+  region = *taken;
+  region.address = reinterpret_cast<std::uint64_t>(buffer.address);
+  region.size = buffer.size;
+  const std::lock_guard guard(cached_lock_);
+  cached_.emplace(&buffer, taken);
+  return true;
+}
+
 void NeonWrites::reveal(neon::Announcement& buffer) {
+  if (memory_ == nullptr || buffer.size == 0) return;
   RegionHandle region;
-  if (memory_ == nullptr || buffer.size == 0 ||
-      !memory_->register_memory(buffer.address, buffer.size, kRemoteWrite, region))
-    return;
+  const bool registered =
+      memory_->cache() != nullptr
+          ? take_cached(buffer, region)
+          : memory_->register_memory(buffer.address, buffer.size, kRemoteWrite, region);
+  if (!registered) return;
   buffer.token.size = sizeof region;
   std::memcpy(buffer.token.bytes, &region, sizeof region);
 }
 
 void NeonWrites::conceal(neon::Announcement& buffer) {
   if (buffer.token.size == 0) return;
-  RegionHandle region;
-  std::memcpy(&region, buffer.token.bytes, sizeof region);
-  memory_->deregister_memory(region);
   buffer.token.size = 0;
+  const RegionHandle* taken = nullptr;
+  {
+    const std::lock_guard guard(cached_lock_);
+    const auto found = cached_.find(&buffer);
+    if (found != cached_.end()) taken = found->second;
+    if (found != cached_.end()) cached_.erase(found);
+  }
+  if (taken == nullptr) {
+    RegionHandle region;
+    std::memcpy(&region, buffer.token.bytes, sizeof region);
+    memory_->deregister_memory(region);
+  } else if (RegistrationCache* const cache = memory_->cache(); cache != nullptr) {
+    cache->give_back(*taken);
+  }
 }
 
 }  // namespace lfc

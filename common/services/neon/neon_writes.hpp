@@ -12,7 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -55,7 +57,7 @@ class NeonWrites {
   void start();
   bool idle() const noexcept { return due_.empty(); }
 
-  // Lets origins write to the announced buffer.
+  // Lets origins write to the announced buffer. Its registration may come from the cache, and then stays in it.
   void reveal(neon::Announcement& buffer);
   void conceal(neon::Announcement& buffer);
 
@@ -67,6 +69,7 @@ class NeonWrites {
     std::uint64_t address = 0, size = 0;  // of the mapped memory, at the target
   };
   void ended(neon::Operation& op, Result result);
+  bool take_cached(neon::Announcement& buffer, RegionHandle& region);
 
   const std::shared_ptr<void> owner_;
   ServicePort& port_;
@@ -78,6 +81,8 @@ class NeonWrites {
   std::vector<std::unique_ptr<Write>> due_;  // to be started by the host
   std::vector<Write*> started_;              // by it
   bool allowed_ = false;
+  std::mutex cached_lock_;  // threads announce buffers at the same time
+  std::map<const neon::Announcement*, const RegionHandle*> cached_;  // the cache's registrations
 };
 
 }  // namespace lfc

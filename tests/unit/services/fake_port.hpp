@@ -110,6 +110,7 @@ struct FakeMemory final : MemoryPort {
     out.address = reinterpret_cast<std::uintptr_t>(data);
     out.size = size;
     ++registered;
+    ++registrations;
     return true;
   }
   void deregister_memory(RegionHandle&) noexcept override { --registered; }
@@ -142,7 +143,7 @@ struct FakeMemory final : MemoryPort {
   }
 
   bool registers = true, native = false, copies = true;
-  int registered = 0, at_once = 0, pieces_calls = 0;
+  int registered = 0, registrations = 0, at_once = 0, pieces_calls = 0;
   std::vector<Started> puts, gets;
   struct Copied {
     std::uint64_t address;

@@ -1,0 +1,103 @@
+// Registrations of announced memory, counted: with a cache, and without.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "catch.hpp"
+#include "services/neon/neon_service.hpp"
+#include "unit/services/fake_port.hpp"
+
+namespace lfc {
+namespace {
+
+using Memory = std::array<std::byte, 4096>;
+
+// Registers all of the memory for each part of it, and keeps the registration.
+struct Cache final : RegistrationCache {
+  Cache(FakeMemory& registrar_, Memory& memory_) : registrar(registrar_), memory(memory_) {}
+  const RegionHandle* take(void*, std::size_t, std::uint32_t access) noexcept override {
+    if (!kept && !registrar.register_memory(memory.data(), memory.size(), access, kept.emplace()))
+      kept.reset();
+    if (!kept) return nullptr;
+    ++taken;
+    return &*kept;
+  }
+  void give_back(const RegionHandle&) noexcept override { --taken; }
+
+  FakeMemory& registrar;
+  Memory& memory;
+  std::optional<RegionHandle> kept;
+  int taken = 0;
+};
+
+// A window of one rank, which announces two parts of its memory.
+struct Target {
+  Target() {
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      buffers[i].address = memory.data() + 100 + 1000 * i;
+      buffers[i].size = 500;
+    }
+  }
+  void publish_and_withdraw(int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      for (neon::Announcement& each : buffers) window.publish(each);
+      for (neon::Announcement& each : buffers) window.withdraw(each);
+    }
+  }
+
+  Memory memory{};
+  FakePort port;
+  FakeMemory remote;
+  neon::Exposure exposure;
+  std::shared_ptr<NeonService> service = std::make_shared<NeonService>(port, &remote);
+  NeonWindow window{service, 0, neon::Limits{}, exposure, 1};
+  std::array<neon::Announcement, 2> buffers;
+};
+
+}  // namespace
+
+TEST_CASE("a buffer that is announced again is registered once where registrations are kept",
+          "[neon_service]") {
+  Target at;
+  Cache cache(at.remote, at.memory);
+  at.remote.use_cache(&cache);
+  at.publish_and_withdraw(3);
+  CHECK(at.remote.registrations == 1);
+  CHECK(at.remote.registered == 1);
+  CHECK(cache.taken == 0);
+  // Origins get the bounds of the buffer, not those of the registration.
+  at.window.publish(at.buffers[1]);
+  RegionHandle region;
+  REQUIRE(at.buffers[1].token.size == sizeof region);
+  std::memcpy(&region, at.buffers[1].token.bytes, sizeof region);
+  CHECK(region.address == reinterpret_cast<std::uintptr_t>(at.buffers[1].address));
+  CHECK(region.size == at.buffers[1].size);
+  CHECK(cache.taken == 1);
+  SECTION("the cache may be closed first") {
+    at.remote.use_cache(nullptr);
+    at.window.withdraw(at.buffers[1]);
+    CHECK(at.remote.registered == 1);
+  }
+  SECTION("a buffer without a registration is filled by frames") {
+    at.window.withdraw(at.buffers[1]);
+    at.remote.registers = false;
+    cache.kept.reset();
+    at.window.publish(at.buffers[0]);
+    CHECK(at.buffers[0].token.size == 0);
+    at.window.withdraw(at.buffers[0]);
+    CHECK(cache.taken == 0);
+  }
+}
+
+TEST_CASE("a buffer that is announced again is registered again where registrations are not kept",
+          "[neon_service]") {
+  Target at;
+  at.publish_and_withdraw(3);
+  CHECK(at.remote.registrations == 6);
+  CHECK(at.remote.registered == 0);
+}
+
+}  // namespace lfc
