@@ -207,5 +207,5 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
 }  // namespace
 }  // namespace lfc::neon
 
-extern "C" __attribute__((visibility("default")))
-const lfc::neon::Native lfc_neon_native_3 = {lfc::neon::serves, lfc_native_number, lfc::neon::open};
+extern "C" __attribute__((visibility("default"))) const lfc::neon::Native lfc_neon_native_4 = {
+    lfc::neon::serves, lfc_native_communicator, lfc::neon::open};

@@ -2,14 +2,12 @@
 
 #include "osc_neon.h"
 
-#include "communicator_key.h"
-
 bool lfc_native_serves(MPI_Win win) {
   return win == MPI_WIN_NULL ? rma_open_windows() : rma_serves(win);
 }
 
-int lfc_native_number(MPI_Win win) {
-  return rma_serves(win) ? (int)(lfc_communicator_key(rma_module_of(win)->comm) & 0x3fffff) : 0;
+MPI_Comm lfc_native_communicator(MPI_Win win) {
+  return rma_serves(win) ? rma_module_of(win)->comm : MPI_COMM_NULL;
 }
 
 uint32_t lfc_native_peer(MPI_Comm comm, int rank) {

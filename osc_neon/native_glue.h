@@ -12,8 +12,8 @@ extern "C" {
 
 /* Whether the component serves this window; without a window (MPI_WIN_NULL): whether it is there. */
 bool lfc_native_serves(MPI_Win win);
-/* That of the window's communicator, the same on all its ranks; 0: the component does not serve it. */
-int lfc_native_number(MPI_Win win);
+/* The component's own communicator of the window; MPI_COMM_NULL: the component does not serve it. */
+MPI_Comm lfc_native_communicator(MPI_Win win);
 /* The engine's name for a rank; UINT32_MAX: not reachable. */
 uint32_t lfc_native_peer(MPI_Comm comm, int rank);
 

@@ -12,9 +12,9 @@ const Native* find_native() {
 
 }  // namespace
 
-int native_number(MPI_Win win) {
+MPI_Comm native_communicator(MPI_Win win) {
   const Native* native = find_native();
-  return native != nullptr ? native->number(win) : 0;
+  return native != nullptr ? native->communicator(win) : MPI_COMM_NULL;
 }
 
 std::unique_ptr<Endpoint> open_native(MPI_Win win, MPI_Comm comm, const Exposure& memory) {

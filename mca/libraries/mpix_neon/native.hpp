@@ -14,17 +14,18 @@
 namespace lfc::neon {
 
 // The name and type of the function that the component exports; the number distinguishes incompatible builds.
-inline constexpr const char* kNativeSymbol = "lfc_neon_native_3";
+inline constexpr const char* kNativeSymbol = "lfc_neon_native_4";
 // Not collective: whether this process could serve the window natively.
 struct Native {
   bool (*serves)(MPI_Win win);
-  // A number of this window that is the same on all of its ranks; 0: not served.
-  int (*number)(MPI_Win win);
+  // The component's own communicator of the window's ranks, in their order; MPI_COMM_NULL: not served.
+  MPI_Comm (*communicator)(MPI_Win win);
   // Collective over `comm`, the window's ranks in their order; null: no.
   Endpoint* (*open)(MPI_Win win, MPI_Comm comm, const Exposure& memory);
 };
 
-int native_number(MPI_Win win);
+// Not collective: the communicator of the component that serves the window natively; MPI_COMM_NULL: none does.
+MPI_Comm native_communicator(MPI_Win win);
 // Collective over `comm`: native only if it is on all ranks.
 std::unique_ptr<Endpoint> open_native(MPI_Win win, MPI_Comm comm, const Exposure& memory);
 

@@ -138,7 +138,9 @@ int announce(neon_job& post, neon_status* status) {
 }  // namespace
 
 int NEON_Init(void) {
-  return window != nullptr ? NEON_COMPLETE : -lfc::neon::Window::open(MPI_COMM_WORLD, window);
+  if (window != nullptr) return NEON_COMPLETE;
+  if (lfc_has_world() == 0) return -MPI_ERR_COMM;
+  return -lfc::neon::Window::open(MPI_COMM_WORLD, window);
 }
 
 int NEON_Finalize(void) {

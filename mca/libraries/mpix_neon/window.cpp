@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
-#include <string>
 
 #include "emulation.hpp"
 #include "native.hpp"
@@ -51,7 +50,8 @@ T attribute(MPI_Win win, int which, T otherwise) {
 }
 
 // The group's members as a communicator, if all of them are in MPI_COMM_WORLD.
-MPI_Comm part_of_world(MPI_Group group, int tag) {
+MPI_Comm part_of_world(MPI_Group group) {
+  constexpr int kTag = 0x6e656f;  // distinguishes this creation from concurrent ones
   MPI_Group world = MPI_GROUP_NULL;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
   int ranks = 0;
@@ -63,8 +63,23 @@ MPI_Comm part_of_world(MPI_Group group, int tag) {
     in_world = in_world && there != MPI_UNDEFINED;
   }
   MPI_Comm comm = MPI_COMM_NULL;
-  if (in_world) MPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm);
+  if (in_world) MPI_Comm_create_group(MPI_COMM_WORLD, group, kTag, &comm);
   MPI_Group_free(&world);
+  return comm;
+}
+
+// Collective: a new communicator of the window's processes, in their order. The component that serves a window natively
+// has one, for any processes. MPI_COMM_NULL: the window is emulated, and has processes outside MPI_COMM_WORLD.
+MPI_Comm communicator_of(MPI_Win win) {
+  MPI_Comm comm = native_communicator(win);
+  if (comm != MPI_COMM_NULL) {
+    MPI_Comm_dup(comm, &comm);
+    return comm;
+  }
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Win_get_group(win, &group);
+  comm = lfc_has_world() != 0 ? part_of_world(group) : lfc_comm_of_group(group, "mpix_neon");
+  MPI_Group_free(&group);
   return comm;
 }
 
@@ -147,14 +162,7 @@ void Window::hand_on(MPI_Comm* comm, int* code, ...) {
 
 // Makes the communicator of the window's processes.
 int Window::join() {
-  MPI_Group group = MPI_GROUP_NULL;
-  MPI_Win_get_group(win_, &group);
-  // Distinguishes this creation from concurrent ones; a native one also from those of other threads.
-  const int tag = 0x6e656f + native_number(win_);
-  control_ = lfc_has_world() != 0
-                 ? part_of_world(group, tag)
-                 : lfc_comm_of_group(group, ("mpix_neon " + std::to_string(tag)).c_str());
-  MPI_Group_free(&group);
+  control_ = communicator_of(win_);
   if (control_ == MPI_COMM_NULL) return MPI_ERR_UNSUPPORTED_OPERATION;
 
   // Requests report their errors to a communicator; this one hands them on to the window.

@@ -55,8 +55,8 @@ extern "C" {
 
 /* Attaches NEON to a window: collective over its processes, and before any other call of this file. The engine serves
  * it if LFC's `osc neon` serves the window; otherwise messages on a separate communicator do. It ends with the window.
- * MPI_ERR_UNSUPPORTED_OPERATION: the library was built for another Open MPI version, or the window spans processes
- * outside MPI_COMM_WORLD. */
+ * MPI_ERR_UNSUPPORTED_OPERATION: the library was built for another Open MPI version, or `osc neon` does not serve the
+ * window and it has processes outside MPI_COMM_WORLD. */
 int MPIX_Neon_attach(MPI_Win win);
 /* Stores how the window is served (MPIX_NEON_ABSENT to _ASYNC) in *level. Local; does not wait. */
 int MPIX_Neon_query(MPI_Win win, int* level);

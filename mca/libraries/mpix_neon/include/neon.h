@@ -40,7 +40,7 @@ typedef int neon_status; /* NEON_COMPLETE, NEON_PENDING, or an error: an MPI err
   0x2 /* NEON_Put, NEON_Wait, NEON_Test: complete when the bytes are in the target's buffer */
 #define WEAK 0x0 /* ...: complete when the origin's buffer may be reused */
 
-int NEON_Init(void);     /* starts NEON; collective over MPI_COMM_WORLD */
+int NEON_Init(void); /* starts NEON; collective over MPI_COMM_WORLD. -MPI_ERR_COMM: there is none */
 int NEON_Finalize(void); /* ends NEON; collective over MPI_COMM_WORLD */
 
 /* Registers memory for communication. The buffer of each later call must lie in one registered piece. The caller owns
