@@ -1,5 +1,7 @@
 // Credit reporting between servers and a dispatcher, as the load balancer (slb.cpp) measures and
 // simulates it. A credit is a free place in a server's queue. No clock, no MPI.
+// Round robin, weighted or plain, needs no reports. Least connections and shortest expected delay need
+// one after each request: the dispatcher counts the requests at each server, as places that are not free.
 //
 //   slb::Dispatcher dispatcher(slb::Algorithm::kDpr, speeds, {});
 //   int server = dispatcher.pick();                       // -1: the request is dropped
@@ -21,7 +23,17 @@
 
 namespace slb {
 
-enum class Algorithm { kPlain, kLowWaterMark, kSoft, kDynamicSoft, kDpr, kWeights };
+enum class Algorithm {
+  kPlain,
+  kLowWaterMark,
+  kSoft,
+  kDynamicSoft,
+  kDpr,
+  kWeights,           // weighted round robin
+  kRoundRobin,        // each server in turn
+  kLeastConnections,  // the server with the fewest requests
+  kShortestDelay      // the server with the least (requests + 1) / weight
+};
 
 struct Parameters {
   int places = 100;       // of a server's queue, the request in service included
@@ -76,7 +88,10 @@ class Reporter {
         if (algorithm_ == Algorithm::kDpr) next_ = std::max(p_.interval, queue);
         return credits;
       }
-      case Algorithm::kWeights: break;
+      case Algorithm::kLeastConnections:
+      case Algorithm::kShortestDelay: return Credits{0, free};
+      case Algorithm::kWeights:
+      case Algorithm::kRoundRobin: break;
     }
     return std::nullopt;
   }
@@ -110,32 +125,55 @@ class Reporter {
 
 class Dispatcher {
  public:
+  // `weights`: of the servers, as the user has configured them.
   Dispatcher(Algorithm algorithm, std::vector<double> weights, Parameters parameters)
-      : weighted_(algorithm == Algorithm::kWeights),
-        soft_(algorithm != Algorithm::kPlain && algorithm != Algorithm::kLowWaterMark),
+      : algorithm_(algorithm),
+        places_(parameters.places),
         weights_(std::move(weights)),
         turn_(weights_.size(), 0.0),
-        credits_(weights_.size(), Credits{parameters.places, parameters.places}) {}
+        credits_(weights_.size(), Credits{parameters.places, parameters.places}) {
+    if (algorithm == Algorithm::kRoundRobin || algorithm == Algorithm::kLeastConnections)
+      std::fill(weights_.begin(), weights_.end(), 1.0);
+  }
 
   void credit(std::size_t server, Credits credits) {
     if (credits.soft != Reporter::kKeepSoft) credits_[server].soft = credits.soft;
     credits_[server].hard = credits.hard;
   }
 
-  // Returns the server of the next request, or -1 if no server has credit.
+  // Returns the server of the next request, or -1 if no server has credit. Algorithms without credits
+  // may choose a server without a free place.
   int pick() {
-    if (weighted_) return by_weight();
-    int chosen = soft_ ? next_with([](const Credits& c) { return c.soft >= 1; }) : -1;
-    if (chosen < 0) chosen = next_with([](const Credits& c) { return c.hard >= 1; });
+    switch (algorithm_) {
+      case Algorithm::kWeights:
+      case Algorithm::kRoundRobin: return by_weight();
+      case Algorithm::kLeastConnections:
+      case Algorithm::kShortestDelay: return take(by_delay());
+      case Algorithm::kPlain:
+      case Algorithm::kLowWaterMark: return take(with_hard_credit());
+      case Algorithm::kSoft:
+      case Algorithm::kDynamicSoft:
+      case Algorithm::kDpr: break;
+    }
+    const int chosen = next_with([](const Credits& c) { return c.soft >= 1; });
+    return take(chosen >= 0 ? chosen : with_hard_credit());
+  }
+
+ private:
+  // Takes a credit of the server, if it has one.
+  int take(int chosen) {
     if (chosen < 0) return -1;
     Credits& left = credits_[static_cast<std::size_t>(chosen)];
-    --left.hard;
+    if (left.hard >= 1) --left.hard;
     if (left.soft >= 1) --left.soft;
     next_ = (static_cast<std::size_t>(chosen) + 1) % credits_.size();
     return chosen;
   }
 
- private:
+  [[nodiscard]] int with_hard_credit() const {
+    return next_with([](const Credits& c) { return c.hard >= 1; });
+  }
+
   template <class Function>
   int next_with(Function&& has) const {
     for (std::size_t i = 0; i < credits_.size(); ++i) {
@@ -158,8 +196,21 @@ class Dispatcher {
     return static_cast<int>(best);
   }
 
-  bool weighted_;
-  bool soft_;
+  // Chooses the server with the least expected delay. If several are equal, the next one in turn is chosen.
+  [[nodiscard]] int by_delay() const {
+    const auto delay = [&](std::size_t server) {
+      return (places_ - credits_[server].hard + 1) / weights_[server];
+    };
+    std::size_t best = next_;
+    for (std::size_t i = 1; i < credits_.size(); ++i) {
+      const std::size_t server = (next_ + i) % credits_.size();
+      if (delay(server) < delay(best)) best = server;
+    }
+    return static_cast<int>(best);
+  }
+
+  Algorithm algorithm_;
+  int places_;
   std::vector<double> weights_;
   std::vector<double> turn_;
   std::vector<Credits> credits_;

@@ -1,17 +1,15 @@
 // A load balancer. Rank 0 dispatches requests to servers (all other ranks), which write their free
 // places ("credits") into its memory. No rank waits for a report, only the newest report counts, and
-// the dispatcher only loads a word. Five algorithms decide when to report and how many credits; wrr is
-// round robin with exact weights. Requests arrive and are served at random times, the same for all
-// algorithms. Servers wait instead of computing, so the number of cores does not matter. Beside the
+// the dispatcher only loads a word. Five algorithms decide when to report and how many credits. wrr and
+// rr are round robin with weights and without, lc and sed least connections and shortest expected
+// delay. Requests arrive and are served at random times, the same for all algorithms. Servers wait instead of computing, so the number of cores does not matter. Beside the
 // dropped requests stand those of a simulation of the same times without communication.
 // Source: Schneidenbach 2009, chapter 6.
-#include "credits.hpp"
+#include "slb_load.hpp"
 
 #include <atomic>
-#include <deque>
 #include <optional>
 
-#include "app.hpp"
 #ifdef APP_NEON
 #include <mpix_neon.h>
 #endif
@@ -19,6 +17,9 @@
 namespace {
 
 using slb::Algorithm;
+using slb::Load;
+using slb::Outcome;
+using slb::Request;
 
 const std::vector<std::string> kReportWays = {
     "put",
@@ -27,111 +28,24 @@ const std::vector<std::string> kReportWays = {
     "neon",
 #endif
 };
-const std::vector<std::string> kAlgorithms = {"wrr", "plain", "lwm", "soft", "dlsoft", "dpr"};
+const std::pair<std::string, Algorithm> kNamed[] = {
+    {"wrr", Algorithm::kWeights},        {"plain", Algorithm::kPlain},
+    {"lwm", Algorithm::kLowWaterMark},   {"soft", Algorithm::kSoft},
+    {"dlsoft", Algorithm::kDynamicSoft}, {"dpr", Algorithm::kDpr},
+    {"rr", Algorithm::kRoundRobin},      {"lc", Algorithm::kLeastConnections},
+    {"sed", Algorithm::kShortestDelay},
+};
 
-Algorithm algorithm_of(const std::string& name) {
-  const Algorithm in_order[] = {Algorithm::kWeights,      Algorithm::kPlain,
-                                Algorithm::kLowWaterMark, Algorithm::kSoft,
-                                Algorithm::kDynamicSoft,  Algorithm::kDpr};
-  const auto at = std::find(kAlgorithms.begin(), kAlgorithms.end(), name) - kAlgorithms.begin();
-  return in_order[at];
+std::vector<std::string> names_of_algorithms() {
+  std::vector<std::string> names;
+  for (const auto& [name, algorithm] : kNamed) names.push_back(name);
+  return names;
 }
 
-struct Request {
-  std::int64_t id;  // -1: the last
-  double arrival;   // us since the start
-  double service;   // us on a server of speed 1
-};
-
-struct Load {
-  std::vector<Request> requests;
-  std::vector<double> speeds;  // of the servers
-  // The first quarter and the last eighth do not count.
-  [[nodiscard]] bool counts(std::int64_t id) const {
-    const auto n = static_cast<std::int64_t>(requests.size());
-    return id >= n / 4 && id < n - n / 8;
-  }
-};
-
-Load make_load(int requests, std::vector<double> speeds, double gap, double share,
-               std::uint64_t seed) {
-  Load load{{}, std::move(speeds)};
-  double speed = 0;
-  for (const double s : load.speeds) speed += s;
-  app::Random random(seed);
-  double now = 0;
-  for (int i = 0; i < requests; ++i) {
-    now += random.exponential(gap);
-    load.requests.push_back({i, now, random.exponential(gap * speed * share)});
-  }
-  return load;
-}
-
-struct Outcome {
-  double drops = 0;   // requests that count
-  double answer = 0;  // us, mean of those that count
-  double burst = 0;   // requests until the first drop
-  double reports = 0;
-  double look = 0;  // us for which the dispatcher reads reports, per request
-};
-
-// --- Simulation: no time passes between a server and the dispatcher ---
-
-Outcome simulate(const Load& load, Algorithm algorithm, slb::Parameters parameters) {
-  struct Server {
-    std::deque<std::int64_t> queue;  // the first one is being served
-    double done = 1e300;
-    slb::Reporter reporter;
-  };
-  std::vector<Server> servers(load.speeds.size(), {{}, 1e300, {algorithm, parameters}});
-  slb::Dispatcher dispatcher(algorithm, load.speeds, parameters);
-  Outcome outcome;
-  double answers = 0, answered = 0;
-  bool dropped = false;
-  const auto service = [&](std::size_t s, std::int64_t id) {
-    return load.requests[static_cast<std::size_t>(id)].service / load.speeds[s];
-  };
-  for (std::size_t next = 0;;) {
-    std::size_t first = 0;
-    for (std::size_t s = 1; s < servers.size(); ++s)
-      if (servers[s].done < servers[first].done) first = s;
-    const double arrival = next < load.requests.size() ? load.requests[next].arrival : 1e300;
-    if (arrival >= 1e300 && servers[first].done >= 1e300) break;
-    if (arrival <= servers[first].done) {
-      const auto id = static_cast<std::int64_t>(next++);
-      int chosen = dispatcher.pick();
-      if (chosen >= 0 && static_cast<int>(servers[static_cast<std::size_t>(chosen)].queue.size()) >=
-                             parameters.places)
-        chosen = -1;
-      if (chosen < 0) {
-        if (load.counts(id)) ++outcome.drops;
-        if (!dropped) outcome.burst = static_cast<double>(id);
-        dropped = true;
-        continue;
-      }
-      const auto s = static_cast<std::size_t>(chosen);
-      servers[s].queue.push_back(id);
-      servers[s].reporter.accepted();
-      if (servers[s].queue.size() == 1) servers[s].done = arrival + service(s, id);
-      continue;
-    }
-    Server& server = servers[first];
-    const double now = server.done;
-    const std::int64_t id = server.queue.front();
-    server.queue.pop_front();
-    if (load.counts(id)) {
-      answers += now - load.requests[static_cast<std::size_t>(id)].arrival;
-      ++answered;
-    }
-    server.done = server.queue.empty() ? 1e300 : now + service(first, server.queue.front());
-    if (const auto credits = server.reporter.served(static_cast<int>(server.queue.size()))) {
-      dispatcher.credit(first, *credits);
-      ++outcome.reports;
-    }
-  }
-  outcome.answer = answered > 0 ? answers / answered : 0;
-  if (!dropped) outcome.burst = static_cast<double>(load.requests.size());
-  return outcome;
+Algorithm algorithm_of(const std::string& wanted) {
+  for (const auto& [name, algorithm] : kNamed)
+    if (name == wanted) return algorithm;
+  app::fail("no algorithm '%s'", wanted.c_str());
 }
 
 // --- The load balancer with communication ---
@@ -319,7 +233,7 @@ void drop(Counts& counts, const Load& load, std::int64_t id) {
 Counts dispatch(const Load& load, Algorithm algorithm, slb::Parameters parameters, Reports& reports,
                 const Clock& clock) {
   Counts counts;
-  slb::Dispatcher dispatcher(algorithm, load.speeds, parameters);
+  slb::Dispatcher dispatcher(algorithm, load.weights, parameters);
   int look = 0;
   const int servers = app::ranks - 1;
   for (const Request& request : load.requests) {
@@ -417,24 +331,41 @@ Outcome measure(const Load& load, Algorithm algorithm, slb::Parameters parameter
 
 int main(int argc, char** argv) {
   app::Options options(argc, argv, "slb", "A load balancer whose servers write credits to it.");
-  const auto algorithms = options.choices("--algorithms", kAlgorithms, kAlgorithms,
-                                          "how servers report; wrr: not at all");
+  const std::vector<std::string> known = names_of_algorithms();
+  const auto algorithms =
+      options.choices("--algorithms", known, known, "how servers are chosen and when they report");
   const auto ways = options.choices("--reports", kReportWays, {"put"}, "how reports travel");
-  const int requests = options.number("--requests", 30000, 600, "requests of one run");
-  const double gap = options.real("--gap", 100, 50, "us between two requests, on average");
-  const double load_percent = options.real("--load", 100, 100, "percent of what servers can do");
+  slb::Plan plan;
+  plan.requests = options.number("--requests", 30000, 600, "requests of one run");
+  plan.gap = options.real("--gap", 100, 50, "us between two requests, on average");
+  plan.share = options.real("--load", 100, 100, "percent of what servers can do") / 100;
+  plan.weight_error = options.real("--weight-error", 0, 0,
+                                   "percent by which the weights of every second server are too "
+                                   "high; wrr and sed use weights") /
+                      100;
   slb::Parameters parameters;
   parameters.places = options.number("--places", 100, 20, "of a server's queue");
   parameters.interval = options.number("--interval", 10, 10, "served requests between two looks");
+  parameters.low_mark =
+      options.number("--low-mark", 10, 10, "lwm reports when the dispatcher has fewer credits");
+  parameters.least_credit =
+      options.number("--least-credit", 20, 20, "lwm reports this many free places at least");
   const bool unequal = options.flag("--unequal", "every second server is twice as fast");
+  const bool graded = options.flag("--graded", "servers have the speeds 1, 1.5, 2, ...");
   const int simulated =
-      options.number("--simulate", 0, 0, "only simulate, so many seeds, two servers; 0: measure");
+      options.number("--simulate", 0, 0, "only simulate, so many seeds; 0: measure");
+  const int servers = options.number("--servers", 2, 2, "servers of the simulation");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
-  app::want(requests >= 8 && gap > 0 && parameters.interval > 0, "a size is wrong");
+  const int requests = plan.requests;
+  app::want(requests >= 8 && plan.gap > 0 && parameters.interval > 0, "a size is wrong");
   app::want(parameters.places > 0 && parameters.places <= kMostPlaces, "places: 1 to %d",
             kMostPlaces);
   app::want(app::ranks >= 2 || simulated > 0, "a dispatcher and a server are wanted");
+  app::want(servers > 0 && !(unequal && graded), "no server, or two kinds of speeds");
+  const int count = simulated > 0 ? servers : app::ranks - 1;
+  for (int i = 0; i < count; ++i)
+    plan.speeds.push_back(unequal && i % 2 == 1 ? 2 : graded ? 1 + i / 2.0 : 1);
 
   double of_wrr = 0;  // mean drops of wrr, the first
   const auto report = [&](const std::string& algorithm, const std::string& way,
@@ -448,7 +379,7 @@ int main(int argc, char** argv) {
                         .size = requests,
                         .counts = {},
                         .against = {"slb_wrr" + way + "_answer"}};
-    double mean = 0, burst = 0, reports = 0, look = 0;
+    double mean = 0, burst = 0, reports = 0, look = 0, answer = 0, queue = 0, queue_ratio = 0;
     for (const Outcome& outcome : outcomes) {
       const auto runs = static_cast<double>(outcomes.size());
       drops.values.push_back(outcome.drops);
@@ -457,32 +388,33 @@ int main(int argc, char** argv) {
       burst += outcome.burst / runs;
       reports += outcome.reports / runs;
       look += outcome.look / runs;
+      answer += outcome.answer / runs;
+      queue += outcome.queue / runs;
+      queue_ratio += outcome.queue_ratio / runs;
     }
     if (algorithm == "wrr") of_wrr = mean;
     drops.counts = {{"mean", mean}, {"burst", burst}, {"reports", reports}};
+    answers.counts = {{"mean", answer}};
     if (of_wrr > 0) drops.counts.emplace_back("mean_of_wrr", mean / of_wrr);
     if (expected >= 0) {
       drops.counts.emplace_back("simulated", expected);
       drops.counts.emplace_back("look_us", look);
+    } else {
+      drops.counts.emplace_back("queue", queue);
+      drops.counts.emplace_back("queue_ratio", queue_ratio);
     }
     run.report(drops);
     run.report(answers);
   };
-  const auto speeds_of = [&](int servers) {
-    std::vector<double> speeds;
-    for (int i = 0; i < servers; ++i) speeds.push_back(unequal && i % 2 == 1 ? 2 : 1);
-    return speeds;
-  };
-  const auto load_of = [&](int servers, int repeat) {
-    return make_load(requests, speeds_of(servers), gap, load_percent / 100,
-                     app::seed + static_cast<std::uint64_t>(repeat));
+  const auto load_of = [&](int repeat) {
+    return slb::make_load(plan, app::seed + static_cast<std::uint64_t>(repeat));
   };
 
   if (simulated > 0) {
     for (const auto& algorithm : algorithms) {
       std::vector<Outcome> outcomes;
       for (int repeat = 0; repeat < simulated; ++repeat)
-        outcomes.push_back(simulate(load_of(2, repeat), algorithm_of(algorithm), parameters));
+        outcomes.push_back(slb::simulate(load_of(repeat), algorithm_of(algorithm), parameters));
       report(algorithm, "", outcomes, -1);
     }
     return run.finish();
@@ -500,10 +432,10 @@ int main(int argc, char** argv) {
     std::vector<double> expected(algorithms.size(), 0.0);
     for (int repeat = 0; repeat < options.repeats(); ++repeat)
       for (std::size_t a = 0; a < algorithms.size(); ++a) {
-        const Load load = load_of(app::ranks - 1, repeat);
+        const Load load = load_of(repeat);
         const Algorithm algorithm = algorithm_of(algorithms[a]);
         outcomes[a].push_back(measure(load, algorithm, parameters, reports));
-        expected[a] += simulate(load, algorithm, parameters).drops / options.repeats();
+        expected[a] += slb::simulate(load, algorithm, parameters).drops / options.repeats();
       }
     for (std::size_t a = 0; a < algorithms.size(); ++a)
       report(algorithms[a], suffix, outcomes[a], expected[a]);
