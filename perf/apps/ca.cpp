@@ -2,8 +2,9 @@
 // Ranks exchange only the outer rows, while they compute the inner ones. The size of a block is given
 // as the percentage of communicated cells: two rows of `lines`.
 // Ways: blocking and nonblocking messages, fence, post-start-complete-wait, lock with flush, and
-// NEON's announced puts and puts with counters.
-// Source: Schneidenbach 2009, 5.1 (tables 5.1, 5.3, 5.4).
+// NEON's announced puts and puts with counters. The place of the puts and of MPI_Win_complete in the
+// iteration can be moved.
+// Source: Schneidenbach 2009, 5.1 (tables 5.1, 5.3, 5.4) and 5.4.3 (figure 5.6).
 #include "ring_ways.hpp"
 
 namespace {
@@ -49,10 +50,17 @@ std::vector<Row> sequential(std::vector<Row> cells, int columns, int iterations)
   return cells;
 }
 
+// The numbers of inner rows that are computed before the outer rows are pushed, and before the puts are
+// completed.
+struct Places {
+  int push = 0;
+  int complete = 0;
+};
+
 class Block {
  public:
-  Block(ring::Exchange& exchange, int lines, int columns)
-      : exchange_(exchange), lines_(lines), columns_(columns) {}
+  Block(ring::Exchange& exchange, int lines, int columns, Places places)
+      : exchange_(exchange), lines_(lines), columns_(columns), places_(places) {}
 
   // Fills slot 0 with its halos.
   void start(const std::vector<Row>& all) {
@@ -70,8 +78,13 @@ class Block {
       exchange_.expect(slot);
       compute(slot, 1);
       if (lines_ > 1) compute(slot, lines_);
+      compute_inner(slot, 0, places_.push);
       exchange_.push(slot);
-      for (int i = 2; i < lines_; ++i) compute(slot, i);
+      compute_inner(slot, places_.push, places_.complete);
+      if (places_.complete < lines_ - 2) {
+        exchange_.complete(slot);
+        compute_inner(slot, places_.complete, lines_ - 2);
+      }
       exchange_.finish(slot);
     }
   }
@@ -86,6 +99,9 @@ class Block {
 
  private:
   Cell* cells(int slot, int row) { return reinterpret_cast<Cell*>(exchange_.row(slot, row)); }
+  void compute_inner(int slot, int from, int to) {
+    for (int i = from; i < to; ++i) compute(slot, i + 2);
+  }
   void compute(int slot, int row) {
     const int old = 1 - slot;
     step(cells(old, row - 1), cells(old, row), cells(old, row + 1), cells(slot, row), columns_);
@@ -94,6 +110,7 @@ class Block {
   ring::Exchange& exchange_;
   int lines_;
   int columns_;
+  Places places_;
 };
 
 }  // namespace
@@ -105,11 +122,20 @@ int main(int argc, char** argv) {
   const double percent = options.real("--percent", 20, 20, "of the cells are communicated");
   const int columns = options.number("--columns", 1024, 64, "cells in a row");
   const int iterations = options.number("--iterations", 300, 20, "iterations");
+  const double push_at =
+      options.real("--push-at", 0, 0, "percent of inner rows computed before puts");
+  const double complete_at =
+      options.real("--complete-at", 100, 100, "percent computed before MPI_Win_complete (pscw)");
   const std::string windows = options.choice("--window", app::kWindows, app::kWindowsHelp);
   app::Run run(options);
   app::want(app::ranks >= 2, "a ring has two ranks at least");
   app::want(percent > 0 && percent <= 100 && columns > 0 && iterations > 0, "a size is wrong");
+  app::want(push_at <= complete_at && complete_at <= 100, "puts come before their completion");
   const int lines = std::max(2, static_cast<int>(std::lround(200 / percent)));
+  const auto rows_at = [&](double part) {
+    return static_cast<int>(std::lround((lines - 2) * part / 100));
+  };
+  const Places places{rows_at(push_at), rows_at(complete_at)};
 
   const std::vector<Row> first = start_cells(lines * app::ranks, columns);
   const std::vector<Row> right = sequential(first, columns, iterations);
@@ -121,7 +147,7 @@ int main(int argc, char** argv) {
   for (int repeat = 0; repeat < options.repeats(); ++repeat)
     for (std::size_t w = 0; w < ways.size(); ++w) {
       if (!exchanges[w]->problem().empty()) continue;
-      Block block(*exchanges[w], lines, columns);
+      Block block(*exchanges[w], lines, columns, places);
       block.start(first);
       values[w].push_back(app::longest([&] { block.iterate(iterations); }) * 1e6 / iterations);
       block.check(right, iterations, ways[w]);

@@ -11,6 +11,8 @@
 //     ... compute rows 1 and `lines` of `slot` ...
 //     exchange->push(slot);                          // to the neighbours' halos
 //     ... compute the rows between ...
+//     exchange->complete(slot);                      // optional: this rank's puts, if that is a call
+//     ... compute more rows ...
 //     exchange->finish(slot);                        // the halos are there
 //   }
 //
@@ -50,6 +52,8 @@ class Exchange {
   virtual void begin() {}  // after local stores into the slots, before a barrier
   virtual void expect(int slot) { (void)slot; }
   virtual void push(int slot) { (void)slot; }
+  // Between push() and finish(): completes this rank's puts, if that call also notifies the neighbours.
+  virtual void complete(int slot) { (void)slot; }
   virtual void finish(int slot) { (void)slot; }
   [[nodiscard]] virtual std::string problem() const { return ""; }
 
@@ -160,13 +164,19 @@ class Pscw : public OneSided {
   void expect(int /*slot*/) override {
     MPI_Win_post(group_, 0, window_.get());
     MPI_Win_start(group_, 0, window_.get());
+    is_complete_ = false;
   }
-  void finish(int /*slot*/) override {
+  void complete(int /*slot*/) override {
     MPI_Win_complete(window_.get());
+    is_complete_ = true;
+  }
+  void finish(int slot) override {
+    if (!is_complete_) complete(slot);
     MPI_Win_wait(window_.get());
   }
 
  private:
+  bool is_complete_ = false;
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 

@@ -11,7 +11,7 @@ from . import report
 from .programs import Point, Program, Unreadable
 from .statistics import RATES, paired_ratio, spread
 
-NAMES = ("asp", "qr", "leq", "sor", "em3d", "tomcatv", "gauss", "matmult", "nbody", "md", "eigen", "reqrep", "ca", "skew", "slb", "overlap")
+NAMES = ("asp", "qr", "leq", "sor", "em3d", "tomcatv", "gauss", "matmult", "nbody", "md", "eigen", "reqrep", "ca", "skew", "pipeline", "slb", "overlap")
 
 
 def chosen(word):

@@ -34,12 +34,14 @@ MPI_Isend matmult --ways ordinary
 MPI_Isend nbody --ways ordinary
 MPI_Isend md --ways ordinary
 MPI_Isend eigen --ways ordinary
+MPI_Put ca --ways pscw --percent 5 --push-at 25 --complete-at 60
+MPI_Send pipeline --ways send
 MPI_Put skew --ways pscw
 MPI_Put reqrep --kinds put
 MPI_Send slb --algorithms wrr
 MPI_Isend overlap --kinds isend
 LIST
-((tried == 19)) || fail "only $tried programs tried"
+((tried == 21)) || fail "only $tried programs tried"
 echo "every program notices a wrong result"
 
 expect 2 "unknown option '--vertexes'" "$apps/asp" --vertexes 3
