@@ -176,7 +176,14 @@ void end_notified_vector(Point* p);
 double run_notified(Point* p, long units);
 int begin_announced(Point* p);
 double run_announced(Point* p, long units);
+double run_announced_apart(Point* p, long units);
 void end_announced(Point* p);
+int begin_early(Point* p);
+double run_early_call(Point* p, long units);
+double run_early_arrival(Point* p, long units);
+int begin_pscw(Point* p);
+double run_pscw(Point* p, long units);
+void end_pscw(Point* p);
 
 int begin_overhead(Point* p);
 double run_send_overhead(Point* p, long units);

@@ -46,10 +46,22 @@ static void put_notify(Point* p) {
 
 static void await_counter(Point* p) { MPIX_Win_wait_notify(p->window, 0, ++seen); }
 
+static void put_announced(Point* p, int flags, MPI_Request* put) {
+  MPIX_Neon_put(p->out, (int)p->size, MPI_BYTE, 1 - rank, kTag, 0, (int)p->size, MPI_BYTE, flags,
+                p->window, put);
+}
+
 static void put_final(Point* p) {
   MPI_Request put;
-  MPIX_Neon_put(p->out, (int)p->size, MPI_BYTE, 1 - rank, kTag, 0, (int)p->size, MPI_BYTE,
-                MPIX_NEON_FINAL, p->window, &put);
+  put_announced(p, MPIX_NEON_FINAL, &put);
+  MPI_Wait(&put, MPI_STATUS_IGNORE);
+}
+
+// The notification is a call of its own.
+static void put_and_notify(Point* p) {
+  MPI_Request put;
+  put_announced(p, MPIX_NEON_NON_FINAL, &put);
+  MPIX_Neon_notify(1 - rank, kTag, p->window);
   MPI_Wait(&put, MPI_STATUS_IGNORE);
 }
 
@@ -103,10 +115,95 @@ double run_announced(Point* p, long units) {
                   : ping_pong(p, units, put_bytes_and_send, await_message, p->exposed);
 }
 
+double run_announced_apart(Point* p, long units) {
+  return natively ? ping_pong(p, units, put_and_notify, await_announced, p->exposed)
+                  : ping_pong(p, units, put_bytes_and_send, await_message, p->exposed);
+}
+
 void end_announced(Point* p) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (p->announcement != MPI_REQUEST_NULL) MPI_Request_free(&p->announcement);
   end_window(p);
+}
+
+// --- Before NEON's announcement. Messages keep the order, so the calls alone are timed. ---
+
+int begin_early(Point* p) {
+  if (!begin(p)) return 0;
+  if (!natively) {
+    end_window(p);
+    return 0;
+  }
+  p->announcement = MPI_REQUEST_NULL;
+  const int peer = 0;
+  if (rank == 1)
+    MPIX_Neon_announce_init(0, (MPI_Aint)p->size, 1, &peer, kTag, 0, p->window, &p->announcement);
+  return 1;
+}
+
+// Rank 0 puts before rank 1 makes its NEON announcement. Returns the time of the call of rank 0, or the time of rank 1
+// from its NEON announcement until the data is there.
+static double put_early(Point* p, long units, int timed) {
+  double seconds = 0;
+  for (long i = 0; rank < 2 && i < units; i++) {
+    if (p->verify && rank == 0) fill(p->out, p->size, i);
+    MPI_Request put = MPI_REQUEST_NULL;
+    if (rank == 1) MPI_Recv(NULL, 0, MPI_BYTE, 0, kAckTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const double start = MPI_Wtime();
+    if (rank == 0) {
+      put_announced(p, MPIX_NEON_FINAL, &put);
+    } else {
+      MPI_Start(&p->announcement);
+      MPI_Wait(&p->announcement, MPI_STATUS_IGNORE);
+    }
+    if (rank == timed) seconds += MPI_Wtime() - start;
+    if (rank == 0) {
+      MPI_Send(NULL, 0, MPI_BYTE, 1, kAckTag, MPI_COMM_WORLD);
+      MPI_Wait(&put, MPI_STATUS_IGNORE);
+      MPI_Recv(NULL, 0, MPI_BYTE, 1, kAckTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      if (p->verify) check(p->exposed, p->size, i);
+      MPI_Send(NULL, 0, MPI_BYTE, 0, kAckTag, MPI_COMM_WORLD);
+    }
+  }
+  return seconds;
+}
+
+double run_early_call(Point* p, long units) { return put_early(p, units, 0); }
+double run_early_arrival(Point* p, long units) { return put_early(p, units, 1); }
+
+// --- Active target: post, start, complete, wait ---
+
+static MPI_Group peer_group;
+
+int begin_pscw(Point* p) {
+  if (!expose(p, p->in, p->size)) return 0;
+  MPI_Group world;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  const int peer = rank < 2 ? 1 - rank : rank;
+  MPI_Group_incl(world, 1, &peer, &peer_group);
+  MPI_Group_free(&world);
+  return 1;
+}
+
+static void put_in_epoch(Point* p) {
+  MPI_Win_start(peer_group, 0, p->window);
+  MPI_Put(p->out, (int)p->size, MPI_BYTE, 1 - rank, 0, (int)p->size, MPI_BYTE, p->window);
+  MPI_Win_complete(p->window);
+}
+
+static void await_epoch(Point* p) {
+  MPI_Win_post(peer_group, 0, p->window);
+  MPI_Win_wait(p->window);
+}
+
+double run_pscw(Point* p, long units) {
+  return ping_pong(p, units, put_in_epoch, await_epoch, p->exposed);
+}
+
+void end_pscw(Point* p) {
+  MPI_Group_free(&peer_group);
+  MPI_Win_free(&p->window);
 }
 
 // --- To a vector: blocks of 8 bytes with gaps of 8 bytes ---
