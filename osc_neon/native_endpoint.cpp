@@ -28,12 +28,22 @@ class NativeEndpoint final : public Endpoint {
         comm_(comm),
         rank_(rank),
         ranks_(ranks),
+        memory_(memory),
         level_(service->serves_alone() ? MPIX_NEON_ASYNC : MPIX_NEON_NATIVE),
         window_(std::move(service), rank, limits, memory, ranks) {
     lfc_native_before_free(
         win_, [](void* self) { static_cast<NativeEndpoint*>(self)->close(); }, this);
+    lfc_native_count_notifications(
+        win_,
+        [](void* self, std::uint64_t counter, std::uint64_t by) {
+          return static_cast<NativeEndpoint*>(self)->count(counter, by);
+        },
+        this);
   }
-  ~NativeEndpoint() override { lfc_native_before_free(win_, nullptr, nullptr); }
+  ~NativeEndpoint() override {
+    lfc_native_count_notifications(win_, nullptr, nullptr);
+    lfc_native_before_free(win_, nullptr, nullptr);
+  }
 
   NeonWindow& window() { return window_; }
 
@@ -77,6 +87,10 @@ class NativeEndpoint final : public Endpoint {
   void count_mapped(Rank target, std::uint32_t index) override {
     local_peers_[target].slots[index].add(1);
   }
+  bool combine_notified(const lfc_neon_combination& call, std::uint32_t index,
+                        int& error) override {
+    return lfc_native_combine_notified(win_, &call, index, &error);
+  }
   bool member_lost() override {
     {
       const ServicePort::Access access(window_.port());
@@ -111,9 +125,17 @@ class NativeEndpoint final : public Endpoint {
     std::optional<SharedMemory> memory;
   };
 
+  bool count(std::uint64_t counter, std::uint64_t by) const {
+    Slot* const slot =
+        counter > UINT32_MAX ? nullptr : memory_.slot(static_cast<std::uint32_t>(counter));
+    if (slot != nullptr && by != 0) slot->add(by);
+    return slot != nullptr;
+  }
+
   const MPI_Win win_;
   const MPI_Comm comm_;  // the window's
   const std::uint32_t rank_, ranks_;
+  const Exposure& memory_;
   const int level_;
   NeonWindow window_;
   bool closed_ = false;

@@ -35,4 +35,16 @@ void lfc_native_before_free(MPI_Win win, void (*end)(void* endpoint), void* endp
   rma_module_of(win)->endpoint = endpoint;
 }
 
+bool lfc_native_combine_notified(MPI_Win win, const lfc_neon_combination* call, uint32_t counter,
+                                 int* error) {
+  return win != MPI_WIN_NULL && rma_combine_notified(call, win, counter, error);
+}
+
+void lfc_native_count_notifications(MPI_Win win,
+                                    bool (*count)(void* endpoint, uint64_t counter, uint64_t by),
+                                    void* endpoint) {
+  if (win == MPI_WIN_NULL || !rma_serves(win)) return;
+  lfc_rma_count_notifications(rma_module_of(win)->window, count, endpoint);
+}
+
 void lfc_native_progress(void) { opal_progress(); }

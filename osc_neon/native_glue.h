@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "combination.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,6 +35,14 @@ typedef struct lfc_native_memory {
 bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory);
 /* `end`, which is collective, is called with `endpoint` before the window's memory goes. NULL: no more. */
 void lfc_native_before_free(MPI_Win win, void (*end)(void* endpoint), void* endpoint);
+/* An accumulate and a notification in one frame. False: that is not possible, and nothing was done. Else `error` is an
+ * MPI error code. */
+bool lfc_native_combine_notified(MPI_Win win, const lfc_neon_combination* call, uint32_t counter,
+                                 int* error);
+/* Sets the function that adds to a counter of this rank; it runs under the engine's lock. NULL: no more. */
+void lfc_native_count_notifications(MPI_Win win,
+                                    bool (*count)(void* endpoint, uint64_t counter, uint64_t by),
+                                    void* endpoint);
 /* One pass of Open MPI's progress. */
 void lfc_native_progress(void);
 

@@ -70,6 +70,38 @@ static int combine(const void* origin, int count, ompi_datatype_t* datatype, voi
   return rma_error(status);
 }
 
+bool rma_combine_notified(const lfc_neon_combination* call, ompi_win_t* win, uint32_t counter,
+                          int* error) {
+  const rma_module* module = rma_module_of(win);
+  const enum lfc_op what = lfc_op_of(call->op);
+  if (what == LFC_NO_OPERATION) return false;
+  const enum lfc_element element = common_element(call->there_type, what);
+  const uint32_t rank = (uint32_t)call->target;
+  const bool reads_only = what == LFC_OP_NO_OP; /* the origin's values are ignored */
+  struct rma_memory from, to, there;
+  enum lfc_rma_status status = LFC_RMA_NO_MEMORY;
+  bool done = true;
+  if (rma_describe(&from, call->origin, 0, reads_only ? 0 : (size_t)call->count,
+                   reads_only ? MPI_BYTE : call->type)) {
+    if (rma_describe(&to, call->result, 0, (size_t)call->result_count, call->result_type)) {
+      status = describe_target(&there, module, call->target, call->disp, call->there_count,
+                               call->there_type);
+      if (status == LFC_RMA_OK) {
+        done = lfc_rma_combine_notified(module->window, rank, what, element, &from.view,
+                                        call->fetches ? &to.view : NULL, &there.view, counter,
+                                        &status);
+        rma_release(&there);
+      }
+      rma_release(&to);
+    }
+    rma_release(&from);
+  }
+  /* The result is there, and the origin's memory is the caller's again, when the call returns. */
+  if (done && status == LFC_RMA_OK) status = lfc_rma_flush_local(module->window, rank);
+  *error = ompi_errcode_get_mpi_code(rma_error(status));
+  return done;
+}
+
 /* A predefined type without gaps: no pair. */
 static inline bool is_single(enum lfc_element element) { return element < LFC_ELEMENT_I16_I32; }
 

@@ -19,6 +19,7 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/datatype/ompi_datatype_internal.h"
+#include "ompi/errhandler/errcode-internal.h"
 #include "ompi/info/info.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/osc/base/base.h"
@@ -28,6 +29,7 @@
 #include "ompi/request/request.h"
 #include "ompi/win/win.h"
 
+#include "combination.h"
 #include "lfc/lfc.h"
 #include "mpi_types.h"
 
@@ -98,6 +100,11 @@ enum lfc_element rma_element_of(ompi_datatype_t* datatype);
 /* request.c */
 ompi_request_t* rma_request_new(ompi_win_t* win);
 void rma_request_finished(void* request, enum lfc_rma_status status);
+
+/* operations.c: an accumulate and a notification in one frame. False: that is not possible, and nothing was done. Else
+ * `error` is an MPI error code. */
+bool rma_combine_notified(const lfc_neon_combination* call, ompi_win_t* win, uint32_t counter,
+                          int* error);
 
 /* operations.c and epochs.c: the module's functions */
 void rma_fill_epochs(ompi_osc_base_module_t* module);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/process_ni.hpp"
+#include "services/windows/notified_access.hpp"
 #include "services/windows/window_service.hpp"
 
 // Only a name: the pointer is one to an lfc::Window.
@@ -249,6 +250,34 @@ lfc_rma_status lfc_rma_fetch(lfc_rma_window* window, uint32_t target, lfc_op op,
                    to_view(*there), request);
   });
 }
+bool lfc_rma_combine_notified(lfc_rma_window* window, uint32_t target, lfc_op op,
+                              lfc_element element, const lfc_rma_view* origin,
+                              const lfc_rma_view* result, const lfc_rma_view* there,
+                              uint32_t counter, lfc_rma_status* status) {
+  if (!possible(op, element)) return false;
+  lfc::WindowCall call;
+  call.kind = result != nullptr ? lfc::WindowCall::Kind::fetch : lfc::WindowCall::Kind::accumulate;
+  call.what = to_what(op, element);
+  call.target = target;
+  if (op != LFC_OP_NO_OP) call.origin = to_view(*origin);
+  if (result != nullptr) call.result = to_view(*result);
+  call.there = to_view(*there);
+  call.bytes = call.there.bytes();
+  call.counter = counter;
+  bool done = true;  // also if memory is short
+  *status = guarded(window, [&](Window& w) {
+    WindowStatus ended = WindowStatus::ok;
+    done = lfc::NotifiedAccess::combine(w, call, ended);
+    return ended;
+  });
+  return done;
+}
+void lfc_rma_count_notifications(lfc_rma_window* window,
+                                 bool (*count)(void* context, uint64_t counter, uint64_t by),
+                                 void* context) {
+  lfc::NotifiedAccess::count_by(of(window), {count, context});
+}
+
 lfc_rma_status lfc_rma_fence_allowed(lfc_rma_window* window) {
   return guarded(window, [](Window& w) { return w.fence_allowed(); });
 }

@@ -166,6 +166,19 @@ enum lfc_rma_status lfc_rma_fetch(lfc_rma_window* window, uint32_t target, enum 
                                   const struct lfc_rma_view* result,
                                   const struct lfc_rma_view* there, void* request);
 
+/* Accumulates, or fetches if `result` is not NULL, and then adds 1 to a counter at the target, all in one frame.
+ * Returns false, and does nothing, if one frame cannot carry both, the target is mapped here, or no passive epoch is
+ * open. */
+bool lfc_rma_combine_notified(lfc_rma_window* window, uint32_t target, enum lfc_op op,
+                              enum lfc_element element, const struct lfc_rma_view* origin,
+                              const struct lfc_rma_view* result, const struct lfc_rma_view* there,
+                              uint32_t counter, enum lfc_rma_status* status);
+/* Sets the function that adds `by`, perhaps 0, to a counter of this member. It returns false if there is no such
+ * counter, and runs under the engine's lock. NULL: there are no counters. */
+void lfc_rma_count_notifications(lfc_rma_window* window,
+                                 bool (*count)(void* context, uint64_t counter, uint64_t by),
+                                 void* context);
+
 /* A fence: fence_allowed() checks the epoch. fence_leave() waits for local completion and stores how many fragments
  * were sent to each rank. fence_arrived() waits for `count` fragments. fence_enter() begins an epoch if `open`. */
 enum lfc_rma_status lfc_rma_fence_allowed(lfc_rma_window* window);

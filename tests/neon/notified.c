@@ -204,13 +204,22 @@ static void vectors(void) {
     put_vector(&kinds[i / kKinds], &kinds[(i / kKinds + i) % kKinds]);
 }
 
+// Each rank combines with rank 0: single words, and every second word of many, which no frame carries with its
+// notification.
 static void accumulates(void) {
-  open_window(64);
-  doing("accumulates");
+  enum { kRounds = 50, kMany = 20000, kFirst = 4 };
+  static int64_t ones[kMany], sums[kFirst + 2 * kMany];
+  const int many = few ? 500 : kMany;
+  open_window(sizeof sums);
+  doing("accumulates, %s", created ? "framed" : "mapped");
   int64_t one = 1;
   int64_t before = -1;
+  MPI_Datatype second;
+  MPI_Type_vector(many, 1, 2, MPI_INT64_T, &second);
+  MPI_Type_commit(&second);
+  for (int i = 0; i < many; ++i) ones[i] = i;
   MPI_Win_lock_all(0, win);
-  for (int i = 0; i < 50; ++i)
+  for (int i = 0; i < kRounds; ++i)
     require(MPIX_Accumulate_notify(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, 0, win) ==
                 MPI_SUCCESS,
             "accumulate_notify");
@@ -218,17 +227,29 @@ static void accumulates(void) {
                                      MPI_INT64_T, MPI_SUM, 1, win) == MPI_SUCCESS,
           "get_accumulate_notify");
   require(before >= 0 && before < ranks, "before: %d", (int)before);
+  before = -1;
+  require(MPIX_Get_accumulate_notify(&one, 1, MPI_INT64_T, &before, 1, MPI_INT64_T, 0, 8, 1,
+                                     MPI_INT64_T, MPI_NO_OP, 2, win) == MPI_SUCCESS,
+          "get_accumulate_notify that reads");
+  require(before >= 1 && before <= ranks, "read: %d", (int)before);
+  require(MPIX_Accumulate_notify(ones, many, MPI_INT64_T, 0, 8 * kFirst, 1, second, MPI_SUM, 3,
+                                 win) == MPI_SUCCESS,
+          "accumulate_notify of many");
   if (me == 0) {
-    MPIX_Win_wait_notify(win, 0, 50 * (uint64_t)ranks);
-    MPIX_Win_wait_notify(win, 1, (uint64_t)ranks);
+    MPIX_Win_wait_notify(win, 0, kRounds * (uint64_t)ranks);
+    for (int i = 1; i <= 3; ++i) MPIX_Win_wait_notify(win, i, (uint64_t)ranks);
     MPI_Win_sync(win);
-    int64_t sums[2];
     memcpy(sums, memory, sizeof sums);
-    require(sums[0] == 50 * ranks && sums[1] == ranks, "sums %d %d", (int)sums[0], (int)sums[1]);
+    require(sums[0] == kRounds * ranks && sums[1] == ranks, "sums %d %d", (int)sums[0],
+            (int)sums[1]);
+    for (int i = 0; i < many; ++i)
+      require(sums[kFirst + 2 * i] == (int64_t)i * ranks && sums[kFirst + 2 * i + 1] == 0,
+              "word %d", i);
   }
   MPI_Win_unlock_all(win);
   MPI_Barrier(MPI_COMM_WORLD);
-  MPI_Win_free(&win);
+  MPI_Type_free(&second);
+  free_window();
 }
 
 static void errors(void) {
@@ -291,6 +312,7 @@ int main(int argc, char** argv) {
   created = 1;
   gets_and_types();
   vectors();
+  accumulates();
   freed_in_flight();
   return check_end();
 }

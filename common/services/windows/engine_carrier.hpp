@@ -32,6 +32,12 @@ struct WindowRoute {
   std::uint64_t base = 0;
 };
 
+// The counters of notified access at this member: adds to one of them. False: there is no such counter.
+struct WindowNotifications {
+  bool (*count)(void* context, std::uint64_t counter, std::uint64_t by) = nullptr;
+  void* context = nullptr;
+};
+
 class EngineCarrier final : public rma::Carrier {
  public:
   EngineCarrier(WindowService& windows, Window& window, rma::Rank self, std::uint32_t ranks)
@@ -42,6 +48,7 @@ class EngineCarrier final : public rma::Carrier {
   const WindowRoute& route(rma::Rank rank) const noexcept { return routes_[rank]; }
   const std::vector<WindowRoute>& routes() const noexcept { return routes_; }
   MemberRegions& regions() noexcept { return regions_; }
+  void set_notifications(const WindowNotifications& to) noexcept { notifications_ = to; }
   // Returns the region handle of a member. `size`: of its memory.
   RegionHandle region_of(rma::Rank rank, std::uint64_t size) const noexcept {
     return regions_.at(rank, routes_[rank].base, size);
@@ -65,6 +72,10 @@ class EngineCarrier final : public rma::Carrier {
   void reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values) override;
   void wake() override;
+  bool notify(std::uint64_t counter, std::uint64_t by) override {
+    return notifications_.count != nullptr &&
+           notifications_.count(notifications_.context, counter, by);
+  }
   bool copy_at_once(const PlainCall& call) noexcept override;
   bool copy_bundle(rma::Rank to, std::span<const std::byte> bundle) noexcept override;
 
@@ -77,6 +88,7 @@ class EngineCarrier final : public rma::Carrier {
   const rma::Rank rank_;
   std::vector<WindowRoute> routes_;
   MemberRegions regions_;
+  WindowNotifications notifications_;
   std::vector<std::unique_ptr<const RegionHandle>> handles_;  // of members
   std::vector<SharedMemory> segments_;                        // of local peers
 };

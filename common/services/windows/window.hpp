@@ -145,6 +145,7 @@ class Window final : public EpochCalls {
 
  private:
   friend class WindowService;
+  friend struct NotifiedAccess;
   template <class>
   friend struct Insight;  // lfc-look
 

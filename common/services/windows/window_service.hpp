@@ -62,6 +62,7 @@ class WindowService final : public Service {
   friend class Window;
   friend class EngineCarrier;
   friend class EpochCalls;
+  friend struct NotifiedAccess;
   struct ReplyMessage;
   struct Fragment;
   struct Signal;

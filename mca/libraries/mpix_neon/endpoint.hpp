@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "combination.h"
 #include "services/neon/protocol/exposure.hpp"
 #include "services/neon/protocol/neon.hpp"
 
@@ -57,6 +58,13 @@ class Endpoint {
   // target's memory is not mapped here.
   virtual std::byte* mapped(Rank /*target*/, std::uint64_t /*offset*/) { return nullptr; }
   virtual void count_mapped(Rank /*target*/, std::uint32_t /*index*/) {}
+
+  // An accumulate, and then the notification, in one frame; returns when the caller's memory is its own again. False:
+  // that is not possible, and nothing was done. Else `error` is an MPI error code. Without the lock.
+  virtual bool combine_notified(const lfc_neon_combination&, std::uint32_t /*index*/,
+                                int& /*error*/) {
+    return false;
+  }
 
   // Whether a rank of the window is gone: slow, for calls that have waited long. Without the lock.
   virtual bool member_lost() { return false; }

@@ -130,13 +130,6 @@ int wait_for_slots(Window& window, Condition condition) {
   }
 }
 
-// After an accumulate of the window's own: it has been done when the flush returns.
-int notify(MPI_Win win, int target, int idx) {
-  const int error = MPI_Win_flush(target, win);
-  if (error != MPI_SUCCESS) return error;
-  return MPIX_Put_notify(nullptr, 0, MPI_BYTE, target, 0, 0, MPI_BYTE, idx, win);
-}
-
 // The caller's own counter; null: `error` has been reported.
 Slot* own_slot(MPI_Win win, int idx, int& error) {
   Window* window = attached(win, error);
@@ -149,6 +142,32 @@ Slot* own_slot(MPI_Win win, int idx, int& error) {
 int fail(MPI_Win win, int error) {
   if (error != MPI_SUCCESS) MPI_Win_call_errhandler(win, error);
   return error;
+}
+
+// Whether the arguments that prepare() has not checked are none that MPI reports.
+bool is_usual(const lfc_neon_combination& call) {
+  const bool reads_only = call.fetches && call.op == MPI_NO_OP;
+  return call.op != MPI_OP_NULL && !(call.op == MPI_NO_OP && !call.fetches) &&
+         (reads_only || (call.type != MPI_DATATYPE_NULL && call.count >= 0));
+}
+
+// An accumulate with its notification: in one frame if possible. Else the window's own accumulate, which has been done
+// when the flush returns, and then the notification. An MPI error code, which has been reported.
+int combine(Window& window, const lfc_neon_combination& call, int idx, MPI_Win win) {
+  if (call.target == MPI_PROC_NULL) return MPI_SUCCESS;
+  int error = MPI_SUCCESS;
+  if (is_usual(call) &&
+      window.endpoint().combine_notified(call, static_cast<std::uint32_t>(idx), error))
+    return fail(win, error);
+  error = call.fetches
+              ? MPI_Get_accumulate(call.origin, call.count, call.type, call.result,
+                                   call.result_count, call.result_type, call.target, call.disp,
+                                   call.there_count, call.there_type, call.op, win)
+              : MPI_Accumulate(call.origin, call.count, call.type, call.target, call.disp,
+                               call.there_count, call.there_type, call.op, win);
+  if (error == MPI_SUCCESS) error = MPI_Win_flush(call.target, win);
+  if (error != MPI_SUCCESS) return error;
+  return MPIX_Put_notify(nullptr, 0, MPI_BYTE, call.target, 0, 0, MPI_BYTE, idx, win);
 }
 
 // The long way of a put; an MPI error code, which has been reported.
@@ -171,6 +190,7 @@ int put_checked(const void* origin, int count, MPI_Datatype type, int target, MP
 }  // namespace lfc::neon
 
 using lfc::neon::Access;
+using lfc::neon::combine;
 using lfc::neon::fail;
 using lfc::neon::own_slot;
 using lfc::neon::prepare;
@@ -256,12 +276,13 @@ int MPIX_Accumulate_notify(const void* origin, int count, MPI_Datatype type, int
                            MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                            int idx, MPI_Win win) {
   Access access;
-  int error =
+  const int error =
       prepare(access, origin, count, type, target, disp, target_count, target_type, idx, win);
   if (error != MPI_SUCCESS) return fail(win, error);
-  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  error = MPI_Accumulate(origin, count, type, target, disp, target_count, target_type, op, win);
-  return error != MPI_SUCCESS ? error : lfc::neon::notify(win, target, idx);
+  return combine(*access.window,
+                 {origin, count, type, false, nullptr, 0, MPI_BYTE, target, disp, target_count,
+                  target_type, op},
+                 idx, win);
 }
 
 int MPIX_Get_accumulate_notify(const void* origin, int count, MPI_Datatype type, void* result,
@@ -269,13 +290,13 @@ int MPIX_Get_accumulate_notify(const void* origin, int count, MPI_Datatype type,
                                MPI_Aint disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                                int idx, MPI_Win win) {
   Access access;
-  int error = prepare(access, result, result_count, result_type, target, disp, target_count,
-                      target_type, idx, win);
+  const int error = prepare(access, result, result_count, result_type, target, disp, target_count,
+                            target_type, idx, win);
   if (error != MPI_SUCCESS) return fail(win, error);
-  if (target == MPI_PROC_NULL) return MPI_SUCCESS;
-  error = MPI_Get_accumulate(origin, count, type, result, result_count, result_type, target, disp,
-                             target_count, target_type, op, win);
-  return error != MPI_SUCCESS ? error : lfc::neon::notify(win, target, idx);
+  return combine(*access.window,
+                 {origin, count, type, true, result, result_count, result_type, target, disp,
+                  target_count, target_type, op},
+                 idx, win);
 }
 
 int MPIX_Win_get_notify_value(MPI_Win win, int idx, uint64_t* value) {

@@ -38,6 +38,9 @@ class Carrier {
   // Schedules Target::work() for the next pass of the control program.
   virtual void wake() = 0;
 
+  // Adds to a counter of this member's notified access, perhaps 0. False: there is no such counter.
+  virtual bool notify(std::uint64_t /*counter*/, std::uint64_t /*by*/) { return false; }
+
   // Copies contiguous bytes by the link itself; finished on return. False: nothing was done.
   virtual bool copy_at_once(const PlainCall&) noexcept { return false; }
   // Copies the puts of a bundle by the link itself, in order; finished on return. False: some may have been copied.

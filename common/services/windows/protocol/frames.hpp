@@ -12,6 +12,8 @@
 // must not overtake them. So these name the count that has to be reached first, and the frames may take any way.
 // Small puts and accumulates that cannot leave at once leave together, in a bundle, which counts as one fragment.
 //
+// An accumulate or fetch with a notification is one fragment with runs, whose `offset` is the number of the counter.
+//
 // Little-endian, naturally aligned. Every field may be forged, and is checked where it is used.
 #pragma once
 
@@ -38,6 +40,7 @@ enum class WindowKind : std::uint8_t {
 enum WindowFlags : std::uint8_t {
   kWantAck = 1,    // the origin waits for remote completion: send an ack with the count
   kExclusive = 2,  // lock
+  kNotify = 2,     // accumulate, fetch: a counter is incremented afterwards
   kInFence = 4,    // counted for the fence epoch
   kOddFence = 8,   // of odd number
   kWhole = 16,     // the fragment is the whole operation

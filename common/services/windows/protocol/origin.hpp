@@ -57,6 +57,9 @@ class Origin : public OriginPeers {
   // Checks that all of it is the target's memory, as far as this process knows: only the target knows its attached
   // memory. Called without the lock.
   WindowStatus check(const WindowCall& call) const noexcept;
+  // Returns whether a checked accumulate or fetch, whose `bytes` is not 0, can take a notification with it: it goes in
+  // one frame, in a passive epoch. *Held by* tests/unit/services/windows/notified_test.cpp.
+  bool takes_notification(const WindowCall& call);
   // Issues a checked call, whose `bytes` is not 0. Small puts and accumulates behind which the target has not caught up
   // are copied into a bundle.
   Issued issue(const WindowCall& call);
@@ -114,7 +117,6 @@ class Origin : public OriginPeers {
   std::uint64_t cut(const WindowCall& call, Walk& walk);
   void send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk, std::uint64_t bytes,
                      const WindowOp* op);
-  std::span<const std::byte> operands(const WindowCall& call, Walk& walk, std::uint64_t bytes);
   std::uint8_t count_fragment(OriginPeer& peer) noexcept;
   void received(WindowOp& op, std::uint64_t bytes);
 

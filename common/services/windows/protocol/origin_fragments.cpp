@@ -60,6 +60,23 @@ void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
   peer.end_told = true;
 }
 
+// Returns the next packed operands, in place if they are packed there, else in `buffer`.
+std::span<const std::byte> operands(const WindowCall& call, Walk& walk, std::uint64_t bytes,
+                                    std::vector<std::byte>& buffer) {
+  if (call.kind == WindowCall::Kind::compare_swap) return {call.operands.data(), 2 * bytes};
+  if (!call.sends_operands()) return {};
+  Cursor ahead = walk.out;
+  Piece piece;
+  ahead.next(bytes, piece);
+  if (piece.length == bytes) {
+    walk.out = ahead;
+    return {call.origin.base + piece.offset, bytes};
+  }
+  buffer.resize(bytes);
+  gather(walk.out, call.origin.base, buffer.data(), bytes);
+  return buffer;
+}
+
 }  // namespace
 
 // Sends an operation on one piece of memory that one frame can carry, there and back, without runs. False: another
@@ -95,6 +112,13 @@ bool Origin::send_whole(OriginPeer& peer, const WindowCall& call) {
   return true;
 }
 
+bool Origin::takes_notification(const WindowCall& call) {
+  const OriginPeer& peer = this->peer(call.target);
+  if (peer.reach.mapped || !passive(peer) || call.bytes > carrier_.frame_bytes()) return false;
+  Walk walk(call);
+  return cut(call, walk) == call.bytes;
+}
+
 // Returns how many bytes of an operation its next fragment takes, and stores their runs in operations_.runs. No other
 // code decides how much fits into a frame. Held by "strided operations around the size of a frame".
 std::uint64_t Origin::cut(const WindowCall& call, Walk& walk) {
@@ -124,26 +148,13 @@ void Origin::send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk,
     const bool last = walk.sent == call.bytes && (op == nullptr || op->next == nullptr);
     if (last) let_end_ride(peer, head);
   }
-  const std::span<const std::byte> data = operands(call, walk, bytes);
+  if (call.notifies()) {
+    head.flags |= kNotify;
+    head.offset = call.counter;
+  }
+  const std::span<const std::byte> data = operands(call, walk, bytes, operations_.bytes);
   peer.carrying = true;
   if (carrier_.send(peer.rank, head, operations_.runs, data)) peer.carrying = false;
-}
-
-// Returns the next packed operands, in place if they are packed there.
-std::span<const std::byte> Origin::operands(const WindowCall& call, Walk& walk,
-                                            std::uint64_t bytes) {
-  if (call.kind == WindowCall::Kind::compare_swap) return {call.operands.data(), 2 * bytes};
-  if (!call.sends_operands()) return {};
-  Cursor ahead = walk.out;
-  Piece piece;
-  ahead.next(bytes, piece);
-  if (piece.length == bytes) {
-    walk.out = ahead;
-    return {call.origin.base + piece.offset, bytes};
-  }
-  operations_.bytes.resize(bytes);
-  gather(walk.out, call.origin.base, operations_.bytes.data(), bytes);
-  return operations_.bytes;
 }
 
 // --- Bundles ---
@@ -160,7 +171,7 @@ Origin::Joined Origin::join(OriginPeer& peer, const PlainCall& call) {
 // An operation of several pieces joins as several. Each has whole elements.
 Origin::Joined Origin::join(OriginPeer& peer, const WindowCall& call) {
   if (call.has_result() || call.bytes > limits::kWindowSmall || !call.sends_operands() ||
-      call.request != nullptr)
+      call.request != nullptr || call.notifies())
     return Joined::no;
   std::uint64_t room = 0, left = call.bytes;
   Piece piece;
@@ -171,7 +182,7 @@ Origin::Joined Origin::join(OriginPeer& peer, const WindowCall& call) {
   const Joined joined = open_bundle(peer, room);
   if (joined != Joined::yes) return joined;
   Walk walk(call);
-  const std::byte* from = operands(call, walk, call.bytes).data();
+  const std::byte* from = operands(call, walk, call.bytes, operations_.bytes).data();
   left = call.bytes;
   for (Cursor to = call.there.cursor(); to.next(left, piece); left -= piece.length) {
     peer.bundle->add(

@@ -32,6 +32,7 @@ using Rank = std::uint32_t;
 
 struct WindowCall {
   enum class Kind : std::uint8_t { put, accumulate, get, fetch, compare_swap };
+  static constexpr std::uint32_t kNoCounter = UINT32_MAX;
 
   Kind kind = Kind::put;
   Accumulation what{};
@@ -42,7 +43,9 @@ struct WindowCall {
   std::uint64_t bytes = 0;
   void* request = nullptr;
   std::array<std::byte, 16> operands{};  // compare_swap: compare, value
+  std::uint32_t counter = kNoCounter;    // accumulate, fetch: the target increments it afterwards
 
+  bool notifies() const noexcept { return counter != kNoCounter; }
   bool has_result() const noexcept {
     return kind == Kind::get || kind == Kind::fetch || kind == Kind::compare_swap;
   }

@@ -105,8 +105,8 @@ Verdict Target::serve_swap(Rank from, const WindowHead& head, std::span<const st
   return Verdict::hold;
 }
 
-// Serves accumulate and fetch.
-Verdict Target::serve_accumulate(Rank from, const WindowHead& head, std::span<const std::byte> rest,
+// Serves accumulate and fetch, and then their notification. Without its counter nothing is changed.
+Verdict Target::serve_accumulate(Rank from, WindowHead head, std::span<const std::byte> rest,
                                  std::byte* memory, std::int64_t base) {
   const Accumulation what{static_cast<Accumulate>(head.operation),
                           static_cast<Element>(head.element)};
@@ -116,11 +116,19 @@ Verdict Target::serve_accumulate(Rank from, const WindowHead& head, std::span<co
   if (head.bytes > carrier_.frame_bytes()) return Verdict::malformed;
   const bool operands = what.operation != Accumulate::no_op;
   if (rest.size() != (operands ? head.bytes : 0)) return Verdict::malformed;
-  const WindowStatus status = memory == nullptr ? WindowStatus::range : WindowStatus::ok;
   const bool fetches = static_cast<WindowKind>(head.kind) == WindowKind::fetch;
+  const bool notifies = (head.flags & kNotify) != 0;
+  std::uint64_t counter = 0;
+  if (notifies) {
+    if (head.runs == 0 || (fetches && (head.flags & kWhole) == 0)) return Verdict::malformed;
+    counter = std::exchange(head.offset, 0);
+    if (!carrier_.notify(counter, 0)) memory = nullptr;
+  }
+  const WindowStatus status = memory == nullptr ? WindowStatus::range : WindowStatus::ok;
   if (!fetches) {
     if (memory != nullptr)
       combine(what, memory, base, operands ? rest.data() : nullptr, nullptr, head.bytes);
+    if (notifies && memory != nullptr) carrier_.notify(counter, 1);
     return count(from, head, status);
   }
   std::array<std::byte, sizeof WindowAck::result> few{};
@@ -129,6 +137,7 @@ Verdict Target::serve_accumulate(Rank from, const WindowHead& head, std::span<co
   std::byte* const old = small ? few.data() : many.data();
   if (memory != nullptr)
     combine(what, memory, base, operands ? rest.data() : nullptr, old, head.bytes);
+  if (notifies && memory != nullptr) carrier_.notify(counter, 1);
   if (small && head.offset == 0 && (head.flags & kWhole) != 0) {
     answer_result(from, head, status, {old, head.bytes});
   } else {

@@ -87,7 +87,7 @@ class Target {
   };
 
   TargetPeer& make(Rank rank);
-  Verdict serve_accumulate(Rank from, const WindowHead& head, std::span<const std::byte> rest,
+  Verdict serve_accumulate(Rank from, WindowHead head, std::span<const std::byte> rest,
                            std::byte* memory, std::int64_t base);
   void combine(Accumulation what, std::byte* memory, std::int64_t base, const std::byte* operands,
                std::byte* old, std::uint64_t bytes);

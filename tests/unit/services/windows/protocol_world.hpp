@@ -41,6 +41,11 @@ class ProtocolWorld {
 
   Protocol& at(Rank rank) { return members_[rank]->protocol; }
   std::uint64_t word(Rank rank, std::size_t place) const { return members_[rank]->words[place]; }
+  // A counter of a member's notified access; it has kCounters.
+  static constexpr std::size_t kCounters = 2;
+  std::uint64_t counter(Rank rank, std::size_t index) const {
+    return members_[rank]->counters[index];
+  }
   Operations& operations() { return operations_; }
 
   Issued put(Rank from, Rank to, std::size_t place, std::uint64_t value) {
@@ -159,6 +164,11 @@ class ProtocolWorld {
       }
     }
     void wake() override { awake = true; }
+    bool notify(std::uint64_t counter, std::uint64_t by) override {
+      if (counter >= counters.size()) return false;
+      counters[counter] += by;
+      return true;
+    }
     void post(Rank to, FrameType type, const void* bytes, std::size_t size) {
       Frame frame{rank, to, type, {}, false};
       append(frame.bytes, bytes, size);
@@ -172,6 +182,7 @@ class ProtocolWorld {
     ProtocolWorld& world;
     const Rank rank;
     std::array<std::uint64_t, kWords> words{};
+    std::array<std::uint64_t, kCounters> counters{};
     WindowControl control;
     bool awake = false;
     std::size_t used = 0;  // credits
