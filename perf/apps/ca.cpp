@@ -143,6 +143,12 @@ int main(int argc, char** argv) {
   std::vector<std::unique_ptr<ring::Exchange>> exchanges;
   for (const auto& way : ways) exchanges.push_back(ring::make(way, layout, windows));
 
+  // An iteration without its exchange.
+  ring::TwoSided no_exchange(layout);
+  Block alone(no_exchange, lines, columns, places);
+  alone.start(first);
+  const double compute_us = app::longest([&] { alone.iterate(iterations); }) * 1e6 / iterations;
+
   std::vector<std::vector<double>> values(ways.size());
   for (int repeat = 0; repeat < options.repeats(); ++repeat)
     for (std::size_t w = 0; w < ways.size(); ++w) {
@@ -158,12 +164,14 @@ int main(int argc, char** argv) {
       app::Run::absent("ca_" + ways[w], layout.row_bytes, exchanges[w]->problem());
       continue;
     }
-    run.report(
-        {.bench = "ca_" + ways[w],
-         .size = layout.row_bytes,
-         .values = values[w],
-         .counts = {{"percent", 200.0 / lines}, {"lines", lines}, {"iterations", iterations}},
-         .against = {"ca_isend", "ca_pscw"}});
+    run.report({.bench = "ca_" + ways[w],
+                .size = layout.row_bytes,
+                .values = values[w],
+                .counts = {{"percent", 200.0 / lines},
+                           {"lines", lines},
+                           {"iterations", iterations},
+                           {"compute", compute_us}},
+                .against = {"ca_isend", "ca_pscw"}});
   }
   return run.finish();
 }

@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
   std::vector<std::unique_ptr<ring::Exchange>> exchanges;
   for (const auto& way : ways) exchanges.push_back(ring::make(way, layout, windows));
   std::vector<std::vector<double>> values(ways.size());
+  std::vector<std::vector<double>> barriers(ways.size());  // us
   for (int repeat = 0; repeat < options.repeats(); ++repeat)
     for (std::size_t w = 0; w < ways.size(); ++w) {
       ring::Exchange& exchange = *exchanges[w];
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
         return reinterpret_cast<std::int64_t*>(exchange.row(slot, row));
       };
       exchange.begin();
+      double own_end = 0;
       const double seconds = app::longest([&] {
         for (int k = 0; k < iterations; ++k) {
           const int slot = k % 2;
@@ -98,7 +100,12 @@ int main(int argc, char** argv) {
                            *cell(slot, 3) == stamp(repeat, k, ring::down()),
                        "%s: iteration %d has another one's data", ways[w].c_str(), k);
         }
+        own_end = MPI_Wtime();
+        MPI_Barrier(MPI_COMM_WORLD);
       });
+      double waited = MPI_Wtime() - own_end;
+      MPI_Allreduce(MPI_IN_PLACE, &waited, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+      barriers[w].push_back(waited * 1e6);
       values[w].push_back(seconds * 1e6 / iterations);
     }
   for (std::size_t w = 0; w < ways.size(); ++w) {
@@ -110,7 +117,8 @@ int main(int argc, char** argv) {
     run.report({.bench = "skew_" + ways[w],
                 .size = size,
                 .values = values[w],
-                .counts = {{"model", model(delays, ways[w]) * length / iterations}},
+                .counts = {{"model", model(delays, ways[w]) * length / iterations},
+                           {"barrier", app::quantile(barriers[w], 0.5)}},
                 .against = {"skew_isend", "skew_neon"}});
   }
   return run.finish();
