@@ -344,6 +344,23 @@ coll_agreement() { # coll_agreement PLACE RANKS
   return 76
 }
 
+# Collectives over a job and its two spawned children. So many ranks print that LFC serves the merged communicator.
+coll_jobs() { # coll_jobs KIND PLACE RANKS SERVED ARGS...: KIND is mpi or ompi5_mpi
+  local output=$LFC_TEST_STATE/jobs.$$ served
+  "$1" "$2" "$3" coll_lfc_verbose=1 mpi jobs "${@:5}" 2>&1 | tee "$output"
+  served=$(grep -o 'coll lfc: both: served' "$output" | wc -l) || true
+  [[ $served == "$4" ]] || { echo "served at $served ranks, not $4"; return 1; }
+}
+
+# LFC does not reach the children from one of the parents: all ranks agree to leave their collectives to Open MPI.
+coll_jobs_out_of_reach() {
+  local launcher output=$LFC_TEST_STATE/jobs.$$
+  need_place lab
+  says_ok "${launcher[@]}" -n 2 --mca pml ob1 --mca btl lfc,tcp,self --mca coll_lfc_verbose 1 \
+    "$(executable "$LFC_BUILD" mpi jobs)" --child btl_lfc_links=loop,shm 2>&1 | tee "$output"
+  [[ $(grep -o 'both: not served: some rank cannot reach another' "$output" | wc -l) == 4 ]]
+}
+
 # Collectives that run ahead hold up no rank. For each communicator they cost at most a window and the data that is
 # still to be read.
 coll_ahead() { # coll_ahead POLICY WINDOW

@@ -112,7 +112,17 @@ bool lfc_coll_combine_on_node(const lfc_coll_communicator* communicator, uint32_
   }
 }
 
-void lfc_coll_agree(unsigned found) { engine->agree(found); }
+bool lfc_coll_agree(lfc_coll_communicator* communicator, unsigned found) {
+  communicator->agreed = found;
+  return communicator->is_served();
+}
+void lfc_coll_agree_for_job(unsigned found) { engine->agree_for_job(found); }
+bool lfc_coll_agree_as_job(lfc_coll_communicator* communicator) {
+  return engine->agree_as_job(*communicator);
+}
+bool lfc_coll_serves(const lfc_coll_communicator* communicator) {
+  return communicator->is_served();
+}
 
 bool lfc_coll_combines(lfc_op op, lfc_element type) {
   return lfc::number_combiner(

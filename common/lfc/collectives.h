@@ -71,19 +71,26 @@ lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process
                                      size_t why_size);
 /* Returns for how many communicators at a time, of any process, a node has boards. */
 uint32_t lfc_coll_most_communicators(void);
-/* Returns which parts of the group this rank can reach. The ranks of a job combine the results by AND and pass them to
- * lfc_coll_agree() before they make other groups. Without LFC_COLL_BOARDS no group is served, and without
- * LFC_COLL_NODES none of several nodes. Without LFC_COLL_MEMORY no rank reads the memory of local peers.
- * LFC_COLL_ROOM concerns this group only: there is room for the board that this rank makes for it, if it makes one. */
+/* Returns which parts of the group this rank can reach. Its ranks combine the results by AND, and pass them to
+ * lfc_coll_agree(). Without LFC_COLL_BOARDS no group is served, and without LFC_COLL_NODES none of several nodes.
+ * Without LFC_COLL_MEMORY no rank reads the memory of local peers. LFC_COLL_ROOM is not agreed on: there is room for
+ * the board that this rank makes for the group, if it makes one. */
 enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2, LFC_COLL_MEMORY = 4, LFC_COLL_ROOM = 8 };
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
+/* Sets the parts that all ranks of the group can reach. Returns whether LFC serves it. */
+bool lfc_coll_agree(lfc_coll_communicator* communicator, unsigned found);
+/* Sets the parts that all ranks of the job can reach. */
+void lfc_coll_agree_for_job(unsigned found);
+/* Calls lfc_coll_agree() with the parts that all ranks of the job can reach. Returns false if these are not set, or if
+ * the group has ranks of other jobs. */
+bool lfc_coll_agree_as_job(lfc_coll_communicator* communicator);
+/* Returns whether its ranks have agreed that LFC serves it. */
+bool lfc_coll_serves(const lfc_coll_communicator* communicator);
 /* Combines a word of all ranks of the job by AND in shared memory, and waits for them asleep. Call it at most once in
  * the life of the process, for a communicator of the whole job, before there are other threads. Returns false at all
  * ranks alike in these cases: they run on several nodes; some rank cannot reach the memory of another one; some rank
  * has ended; no rank has arrived for 5 s while others waited. Combine the words by other means then. */
 bool lfc_coll_combine_on_node(const lfc_coll_communicator* communicator, uint32_t* word);
-/* Sets what all ranks of the job can reach. Call it alone, before there are other groups or threads. */
-void lfc_coll_agree(unsigned found);
 /* Frees the communicator. All its operations must have finished. */
 void lfc_coll_leave(lfc_coll_communicator* communicator);
 /* Leaves the remaining groups, in MPI_Finalize. They do nothing more, and a process that exits is no loss to them. */
@@ -106,8 +113,8 @@ int lfc_coll_progress(void);
 
 /* Returns the number of nodes that the group's ranks run on. */
 unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator);
-/* Returns whether the group serves alltoall, gatherv and scatterv: all ranks share a node and may read each other's
- * memory. */
+/* Returns whether the group serves alltoall, gatherv and scatterv: all ranks share a node, and have agreed that they
+ * read each other's memory. */
 bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator);
 /* Returns the edges of a process topology for calls among neighbours, or NULL if memory is short. Needs
  * lfc_coll_reads_memory(). lfc_coll_part_from() frees it, before lfc_coll_leave(). */

@@ -1,7 +1,8 @@
 /* The component `coll lfc`: MPI's collectives on trees that the engine forwards.
  *
  * component.c    life of the component: parameters, open, start, close
- * module.c       one communicator: whether LFC serves it, and the calls of the component below
+ * module.c       one communicator: the calls that LFC serves, and those of the component below
+ * agreement.c    whether all its ranks reach each other, so that LFC serves it
  * collectives.c  blocking and nonblocking broadcasts, barriers and reductions
  * gathers.c      gathers and scatters; rows.c: alltoall, gathers and scatters of unequal blocks
  * exchanges.c    small allgathers and alltoalls among nodes, reduce-scatters
@@ -51,8 +52,8 @@ extern lfc_coll_component mca_coll_lfc_component;
 
 typedef struct lfc_coll_module {
   mca_coll_base_module_t super;
-  lfc_coll_communicator* communicator;
-  const ompi_communicator_t* of; /* the communicator that has this module */
+  lfc_coll_communicator* communicator; /* NULL: its ranks have agreed that LFC does not serve it */
+  const ompi_communicator_t* of;       /* the communicator that has this module */
   struct lfc_coll_topology topology;
   struct lfc_coll_neighbours* neighbours; /* NULL: the topology has not been needed yet */
 } lfc_coll_module;
@@ -101,5 +102,10 @@ int lfc_coll_alltoall(const void* in, int count, ompi_datatype_t* type, void* ou
 #define LFC_COLL_DECLARE_OFFER(file) void lfc_coll_offer_##file(lfc_coll_module* module);
 LFC_COLL_OFFERS(LFC_COLL_DECLARE_OFFER)
 #undef LFC_COLL_DECLARE_OFFER
+/* Lets all of them do so. */
+void lfc_coll_offer(lfc_coll_module* own, const ompi_communicator_t* comm);
+/* Prints that LFC serves the communicator, or the reason why not, if coll_lfc_verbose requests it. */
+void lfc_coll_explain(const ompi_communicator_t* comm, const char* not_why);
+#define LFC_COLL_OUT_OF_REACH "some rank cannot reach another by LFC"
 
 #endif

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agreement.h"
 #include "coll_lfc.h"
 #include "modex.h"
-#include "pml_hooks/pml_hooks.h"
 #include "topology.h"
 
 static void construct(lfc_coll_module* module) {
@@ -71,35 +71,7 @@ static bool has_too_high_number(ompi_communicator_t* comm,
   return needs_boards && number != LFC_NO_NUMBER && number >= lfc_coll_most_communicators();
 }
 
-/* Combines a word of all ranks by AND. On one node they sleep until all have arrived. Otherwise the component below
- * combines it. MPI_Init lets no waiting rank yield until its last step: with more ranks than cores each would poll
- * through its time slice for a rank that has no core. */
-static bool combine(lfc_coll_module* own, ompi_communicator_t* comm, uint32_t* word) {
-  if (lfc_coll_combine_on_node(own->communicator, word)) return true;
-  const bool crowded = mca_coll_lfc_component.options.crowded;
-  const bool yielded = crowded && opal_progress_set_yield_when_idle(true);
-  mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(&own->super, allreduce);
-  const int status =
-      below->coll_allreduce(MPI_IN_PLACE, word, 1, MPI_UINT32_T, MPI_BAND, comm, below);
-  if (crowded) (void)opal_progress_set_yield_when_idle(yielded);
-  return status == OMPI_SUCCESS;
-}
-
-/* Each rank determines which ranks it can reach. All ranks agree on the result once, on MPI_COMM_WORLD. MPI_Init makes
- * that communicator before there are others, or other threads. */
-static bool agree(lfc_coll_module* own, ompi_communicator_t* comm) {
-  enum { kRecords = 1 << 16 }; /* above the bits of lfc_coll_reach() */
-  uint32_t found = lfc_coll_reach(own->communicator) | (lfc_pml_hooks_record() ? kRecords : 0u);
-  if (!combine(own, comm, &found)) return false; /* and MPI_Init will also fail */
-  lfc_pml_hooks_agree((found & kRecords) != 0);
-  found &= ~(uint32_t)kRecords;
-  lfc_coll_agree(found);
-  const uint32_t needed =
-      LFC_COLL_BOARDS | (lfc_coll_nodes(own->communicator) > 1 ? LFC_COLL_NODES : 0);
-  return (found & needed) == needed;
-}
-
-static void say(const ompi_communicator_t* comm, const char* not_why) {
+void lfc_coll_explain(const ompi_communicator_t* comm, const char* not_why) {
   if (mca_coll_lfc_component.options.parameters.verbose == 0) return;
   opal_output(0, "coll lfc: %s: %s%s", comm->c_name,
               not_why == NULL ? "served" : "not served: ", not_why == NULL ? "" : not_why);
@@ -139,20 +111,34 @@ static bool has_all_below(mca_coll_base_module_t* module) {
 #undef AND_THERE
 }
 
+void lfc_coll_offer(lfc_coll_module* own, const ompi_communicator_t* comm) {
+#define OFFER(file) lfc_coll_offer_##file(own);
+  LFC_COLL_OFFERS(OFFER)
+#undef OFFER
+  lfc_coll_explain(comm, NULL);
+}
+
 static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   lfc_coll_module* own = (lfc_coll_module*)module;
   own->of = comm;
   if (!has_all_below(module)) return OMPI_ERR_NOT_FOUND;
-  if (comm == &ompi_mpi_comm_world.comm && !agree(own, comm)) {
-    say(comm, "some rank cannot reach another by LFC");
+  if (comm == &ompi_mpi_comm_world.comm && !lfc_coll_agree_in_init(own, comm)) {
+    lfc_coll_explain(comm, LFC_COLL_OUT_OF_REACH);
     return OMPI_ERR_NOT_AVAILABLE;
   }
-#define OFFER(file) lfc_coll_offer_##file(own);
-  LFC_COLL_OFFERS(OFFER)
-#undef OFFER
-  say(comm, NULL);
+  if (lfc_coll_serves(own->communicator))
+    lfc_coll_offer(own, comm);
+  else
+    lfc_coll_agree_later(own);
   LFC_PASSED_ON(module);
   return OMPI_SUCCESS;
+}
+
+/* Whether its job has agreed that LFC does not serve it. Communicators without a number are made of groups, perhaps
+ * while another thread is in MPI_Init: some ranks would see the agreement of the job, and others none. */
+static bool is_out_of_reach(ompi_communicator_t* comm, lfc_coll_communicator* communicator) {
+  return lfc_communicator_number(comm) != LFC_NO_NUMBER && lfc_coll_agree_as_job(communicator) &&
+         !lfc_coll_serves(communicator);
 }
 
 mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority) {
@@ -162,7 +148,12 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1)
     communicator = join(comm, LFC_COLL_COMMUNICATOR, why, sizeof why);
   if (communicator == NULL) {
-    say(comm, why);
+    lfc_coll_explain(comm, why);
+    return NULL;
+  }
+  if (is_out_of_reach(comm, communicator)) {
+    lfc_coll_leave(communicator);
+    lfc_coll_explain(comm, LFC_COLL_OUT_OF_REACH);
     return NULL;
   }
   if (has_too_high_number(comm, communicator)) {

@@ -188,11 +188,13 @@ std::unique_ptr<Link> make(const std::string& way, const std::string& windows, i
 }
 
 // This rank's columns of the grid. The first row has the numbers of the columns, the first column those
-// of the rows. After n iterations the corner is n * (rows + columns - 2).
+// of the rows. In iteration n, from 0, row i of column j is i + j + n * (rows + columns - 2). An error of
+// a number disappears in the next row, so each rank checks all numbers that it receives.
 class Grid {
  public:
   Grid(int rows, int columns)
       : rows_(rows),
+        growth_(rows + columns - 2),
         mine_(app::block_of(columns, app::rank, app::ranks)),
         cells_(static_cast<std::size_t>(rows)) {
     for (int i = 0; i < rows; ++i) {
@@ -204,13 +206,17 @@ class Grid {
       cells_[0][static_cast<std::size_t>(j)] = mine_.first + j - 1;
   }
 
-  // `sent`: the numbers that travelled in earlier iterations.
-  void iterate(Link& link, long sent) {
+  void iterate(Link& link, int iteration) {
     for (int i = 1; i < rows_; ++i) {
       auto& row = cells_[static_cast<std::size_t>(i)];
       const auto& above = cells_[static_cast<std::size_t>(i) - 1];
-      const long k = sent + i - 1;
-      if (!is_first()) row[0] = link.receive(k);
+      const long k = iteration * (rows_ - 1L) + i - 1;
+      if (!is_first()) {
+        row[0] = link.receive(k);
+        const double wanted = i + mine_.first - 1 + iteration * growth_;
+        app::require(row[0] == wanted, "row %d of iteration %d: received %.17g, not %.17g", i,
+                     iteration, row[0], wanted);
+      }
       for (std::size_t j = is_first() ? 2 : 1; j < row.size(); ++j)
         row[j] = above[j] + row[j - 1] - above[j - 1];
       if (!is_last()) link.send(k, row.back());
@@ -226,6 +232,7 @@ class Grid {
 
  private:
   int rows_;
+  double growth_;  // of each cell in an iteration
   app::Block mine_;
   std::vector<std::vector<double>> cells_;  // column 0 belongs to the rank on the left
 };
@@ -255,7 +262,7 @@ int main(int argc, char** argv) {
       Grid grid(rows, columns);
       link->begin(numbers);
       values.push_back(app::longest([&] {
-                         for (int k = 0; k < iterations; ++k) grid.iterate(*link, k * (rows - 1L));
+                         for (int k = 0; k < iterations; ++k) grid.iterate(*link, k);
                        }) *
                        1e6 / static_cast<double>(numbers));
       const double right_corner = static_cast<double>(iterations) * (rows + columns - 2);

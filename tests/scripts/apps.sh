@@ -35,7 +35,7 @@ MPI_Isend nbody --ways ordinary
 MPI_Isend md --ways ordinary
 MPI_Isend eigen --ways ordinary
 MPI_Put ca --ways pscw --percent 5 --push-at 25 --complete-at 60
-MPI_Send pipeline --ways send
+MPI_Put pipeline --ways pscw
 MPI_Put skew --ways pscw
 MPI_Put reqrep --kinds put
 MPI_Send slb --algorithms wrr

@@ -11,6 +11,8 @@ namespace {
 
 // Fruitless advances of a nonblocking operation between two looks for losses.
 constexpr unsigned kLooks = 32;
+// In the parts that the job has agreed on: they are set.
+constexpr unsigned kJobHasAgreed = 1u << 31;
 
 // The value of a parameter that is one of several words; the words have the order of the values.
 template <class Value>
@@ -102,11 +104,7 @@ bool Collectives::call_roll(Roll& roll, const lfc_coll_process* processes, int c
     nodes.push_back(processes_.node_of(name));
   }
   roll.members = Membership(names, nodes);
-  if ((agreed_ & LFC_COLL_BOARDS) != 0 &&
-      (roll.members.nodes() == 1 || (agreed_ & LFC_COLL_NODES) != 0))
-    return true;
-  why_not = "some rank of the job cannot reach another by LFC";
-  return false;
+  return true;
 }
 
 // Makes this node's place in the trees; clears LFC_COLL_NODES in `found` if another node is out of reach.
@@ -216,14 +214,22 @@ void Collectives::sweep() {
   });
 }
 
-// All ranks of one job agreed on LFC_COLL_MEMORY in MPI_Init.
+void Collectives::agree_for_job(unsigned found) noexcept { job_agreed_ = kJobHasAgreed | found; }
+
+bool Collectives::agree_as_job(lfc_coll_communicator& communicator) const noexcept {
+  const unsigned agreed = job_agreed_;
+  const Membership& members = communicator.communicator.members();
+  // The members are in the order of their names, and so of their jobs.
+  if ((agreed & kJobHasAgreed) == 0 || members.name(0).job != members.name(members.size() - 1).job)
+    return false;
+  communicator.agreed = agreed & ~kJobHasAgreed;
+  return true;
+}
+
 bool Collectives::reads_memory(const lfc_coll_communicator& communicator) const noexcept {
   const Membership& members = communicator.communicator.members();
-  if (members.nodes() != 1 || (agreed_ & LFC_COLL_MEMORY) == 0 || members.size() > most_in_row())
-    return false;
-  for (std::uint32_t member = 1; member < members.size(); ++member)
-    if (members.name(member).job != members.name(0).job) return false;
-  return true;
+  return members.nodes() == 1 && (communicator.agreed & LFC_COLL_MEMORY) != 0 &&
+         members.size() <= most_in_row();
 }
 
 // --- Operations ---

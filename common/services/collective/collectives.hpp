@@ -35,7 +35,13 @@ struct lfc_coll_communicator : lfc::ActiveOperations::Entry {
       : communicator(std::move(state), options, aside), found(reach) {}
   lfc::Communicator communicator;
   lfc::LossWatch watch;
+  // Whether its ranks have agreed that all of them reach the parts that LFC needs.
+  bool is_served() const noexcept {
+    return (agreed & LFC_COLL_BOARDS) != 0 &&
+           (communicator.members().nodes() == 1 || (agreed & LFC_COLL_NODES) != 0);
+  }
   const unsigned found;  // the parts of it that this rank can reach
+  unsigned agreed = 0;   // those that all its ranks can reach; of a request: not used
   // The program is one, the list of active operations the other.
   std::atomic<int> users = 1;
   unsigned fruitless = 0;  // times that it was advanced there without moving
@@ -53,7 +59,7 @@ class Collectives {
   Processes& processes() noexcept { return processes_; }
   void start_service(ServicePort& port, HostPort& engine, bool threads);
   // Makes a communicator, in the same order at all its ranks. Null: LFC does not serve it, for a reason that all its
-  // ranks find.
+  // ranks find in published facts.
   lfc_coll_communicator* join(std::uint64_t key, const lfc_coll_process* processes, int count,
                               int self, lfc_coll_use use, std::string& why_not);
   // Combines a word of the ranks of a job by AND, without messages, and waits for them asleep. For one communicator in
@@ -61,7 +67,9 @@ class Collectives {
   std::optional<std::uint32_t> combine_on_node(const lfc_coll_communicator& communicator,
                                                std::uint32_t word);
   // Stores the parts that all ranks of the job can reach.
-  void agree(unsigned found) noexcept { agreed_ = found; }
+  void agree_for_job(unsigned found) noexcept;
+  // Takes them for the communicator. False: they are not stored, or it has ranks of other jobs.
+  bool agree_as_job(lfc_coll_communicator& communicator) const noexcept;
   void leave(lfc_coll_communicator* communicator);
   // Called when the job ends: from then on the end of another process is no loss to the remaining communicators, which
   // have no further operations.
@@ -119,8 +127,7 @@ class Collectives {
   std::atomic<std::uint32_t> running_ =
       0;                            // operations of all communicators, and one more while left_
   std::atomic<bool> left_ = false;  // the next walk may release one
-  unsigned agreed_ =
-      LFC_COLL_BOARDS | LFC_COLL_NODES | LFC_COLL_MEMORY;  // set before there is a second thread
+  std::atomic<unsigned> job_agreed_ = 0;       // the parts, and a bit that they are set
   std::atomic<std::uint64_t> operations_ = 0;  // without those done at once, which are visits
 };
 

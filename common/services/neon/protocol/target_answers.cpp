@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/neon/protocol/origin.hpp"
 #include "services/neon/protocol/target.hpp"
 
 namespace lfc::neon {
