@@ -30,8 +30,9 @@ lfc::neon::Window* window = nullptr;  // the one and only
 lfc::neon::Handles<neon_job> jobs;
 lfc::neon::Handles<neon_memory> memories;
 
-// Returns whether the bytes lie in the registered memory.
+// Returns whether the bytes lie in the registered memory. No bytes need none.
 bool covers(neon_memhandle handle, const void* data, size_t size) {
+  if (handle == nullptr && size == 0) return true;
   const neon_memory* const memory = memories.find(handle);
   if (memory == nullptr) return false;
   const auto begin = reinterpret_cast<std::uintptr_t>(data);

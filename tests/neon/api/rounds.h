@@ -122,6 +122,21 @@ static void strong_errors(neon_memhandle memory) {
   }
 }
 
+// A buffer of no bytes, and a notification alone, need no memory.
+static void notification_alone(void) {
+  const int one = 1;
+  neon_status status = 0;
+  doing("a notification alone");
+  if (me == 0) {
+    neon_handle post = NEON_Post(NULL, 0, 1, &one, kTag + 3, NULL, &status);
+    require(post != NULL, "post: %d", status);
+    finish(post, 0, "post");
+    require(NEON_Unpost(post) == 0, "unpost");
+  } else if (me == 1) {
+    finish(NEON_Put(NULL, 0, 0, kTag + 3, 0, 0, NULL, &status), STRONG, "notification");
+  }
+}
+
 static void rounds(void) {
   static const size_t sizes[] = {8, 16000, kBytes};
   neon_memhandle memory = NEON_Register(bytes, kBytes, 0);
@@ -132,5 +147,6 @@ static void rounds(void) {
     strong_waits(memory, sizes[i]);
   }
   strong_errors(memory);
+  notification_alone();
   require(NEON_Unregister(memory) == 0, "unregister");
 }

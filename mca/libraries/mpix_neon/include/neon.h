@@ -43,8 +43,9 @@ typedef int neon_status; /* NEON_COMPLETE, NEON_PENDING, or an error: an MPI err
 int NEON_Init(void); /* starts NEON; collective over MPI_COMM_WORLD. -MPI_ERR_COMM: there is none */
 int NEON_Finalize(void); /* ends NEON; collective over MPI_COMM_WORLD */
 
-/* Registers memory for communication. The buffer of each later call must lie in one registered piece. The caller owns
- * the memory. No flags are defined: 0. Null: NEON_Init has not been called, or an argument is invalid. */
+/* Registers memory for communication. The buffer of each later call must lie in one registered piece, unless it has no
+ * bytes. The caller owns the memory. No flags are defined: 0. Null: NEON_Init has not been called, or an argument is
+ * invalid. */
 neon_memhandle NEON_Register(void* address, size_t size, int flags);
 /* Ends a registration. The memory itself is not freed. An error: there is no such registration. */
 int NEON_Unregister(neon_memhandle memory);
@@ -59,7 +60,8 @@ int NEON_Repost(neon_handle post, neon_status* status);
 int NEON_Unpost(neon_handle post);
 
 /* Writes `size` bytes to byte `offset` of the buffer (dest_rank, tag). Notifies unless `flags` contains NON_FINAL. Does
- * not wait. */
+ * not wait. A notification alone is a put of no bytes, which needs no memory:
+ *   NEON_Put(NULL, 0, dest_rank, tag, 0, 0, NULL, &status) */
 neon_handle NEON_Put(const void* buffer, size_t size, int dest_rank, int tag, size_t offset,
                      int flags, neon_memhandle memory, neon_status* status);
 /* Reads `size` bytes from byte `offset` of the buffer (source_rank, tag) once it is announced. Notifies, when the bytes
