@@ -5,15 +5,13 @@
 # The arguments of kinds that run MPI programs:
 #   PLACE             host: this one; lab: a rank on each of the four hosts of scripts/lab in turn; box: a guest with an
 #                     RDMA device (scripts/rdma-box); boxes: two such guests in turn
-#   WITH              `-` for nothing, or these words, joined by `+`:
-#                     single, floating, fixed, upcalls   the policy; the last is floating with upcalls
-#                     verbs, ofi-verbs                   in a box: the link verbs, libfabric's verbs
-#                     NAME=VALUE                         a parameter of Open MPI
+#   WITH              `-` for nothing, or words of tests/with.sh, joined by `+`
 #   FOLDER, PROGRAM   `rma random` is tests/rma/random.c
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 tree=$lfc_tree
+. "$tree/tests/with.sh"
 
 skip() {
   echo "$*"
@@ -108,29 +106,6 @@ small_coll_limit() { # small_coll_limit PLACE RANKS COMMUNICATORS
 # The plugin out of the build tree, without installing it.
 use_plugin() { export OMPI_MCA_mca_base_component_path=$1/default/components:SYS_DEFAULT; }
 
-# The number of peers for which libfabric makes queues: its default is 256, and soft-RoCE has too few queues for
-# that.
-few_peers=FI_UNIVERSE_SIZE=16
-
-use() { # use WITH
-  local words word
-  IFS=+ read -ra words <<<"$1"
-  for word in "${words[@]}"; do
-    case $word in
-      -) ;;
-      single | floating | fixed) export OMPI_MCA_btl_lfc_policy=$word ;;
-      upcalls) export OMPI_MCA_btl_lfc_policy=floating OMPI_MCA_btl_lfc_upcalls=1 ;;
-      verbs)
-        use btl_lfc_links=loop,verbs
-        over_verbs=yes
-        ;;
-      ofi-verbs) use "btl_lfc_links=loop,ofi+btl_lfc_provider=verbs;ofi_rxm+mca_base_env_list=$few_peers" ;;
-      *=*) export "OMPI_MCA_$word" ;;
-      *) die "'$word' says nothing about how to run a program" ;;
-    esac
-  done
-}
-
 # One lab of four hosts for the whole run; scripts/test takes it down. It does not belong to the test that needs it
 # first.
 need_lab() {
@@ -191,17 +166,25 @@ not_ready() {
 }
 
 # says_ok CMD...: exit code 0, and the last line of output is `ok`. A program that tried nothing prints `skipped:
-# why` before. Over the link verbs the count of receivers that were not ready must not grow.
+# why` before.
 says_ok() {
-  local output=$LFC_TEST_STATE/output.$$ before=''
-  [[ ! ${over_verbs-} ]] || before=$(not_ready)
+  local output=$LFC_TEST_STATE/output.$$
   "$@" | tee "$output"
+  [[ $(tail -n 1 "$output") == ok ]] || { echo "the last line is not 'ok'"; return 1; }
+  ! grep -q '^skipped: ' "$output" || skip "$(sed -n 's/^skipped: //p' "$output" | sed -n 1p)"
+}
+
+# job_says_ok RANKS ARGS...: says_ok with so many ranks, started by `launcher`; and they have used what WITH names. Over
+# the transport verbs the count of receivers that were not ready must not grow.
+job_says_ok() {
+  local messages=$LFC_TEST_STATE/messages.$$ before=''
+  [[ $expected_transport != verbs ]] || before=$(not_ready)
+  { says_ok "${launcher[@]}" -n "$@" 2>&1 >&3 | tee "$messages" >&2; } 3>&1
   if [[ $before && $(not_ready) != "$before" ]]; then
     echo "$(not_ready) times a receiver was not ready, before $before"
     return 1
   fi
-  [[ $(tail -n 1 "$output") == ok ]] || { echo "the last line is not 'ok'"; return 1; }
-  ! grep -q '^skipped: ' "$output" || skip "$(sed -n 's/^skipped: //p' "$output" | sed -n 1p)"
+  used_expected_path "$1" "$messages"
 }
 
 # mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...: over btl lfc
@@ -211,14 +194,14 @@ mpi() {
   [[ $5 != sync_compute ]] || arguments+=(--independent)
   need_place "$1"
   use "$3"
-  says_ok "${launcher[@]}" -n "$2" --mca btl lfc "$(executable "$LFC_BUILD" "$4" "$5")" "${arguments[@]}"
+  job_says_ok "$2" --mca btl lfc "$(executable "$LFC_BUILD" "$4" "$5")" "${arguments[@]}"
 }
 
 rma() { # rma PLACE RANKS WITH FOLDER PROGRAM ARGS...: and windows over osc neon
   local launcher
   need_place "$1"
   use "$3"
-  says_ok "${launcher[@]}" -n "$2" --mca btl lfc --mca osc neon "$(executable "$LFC_BUILD" "$4" "$5")" "${@:6}"
+  job_says_ok "$2" --mca btl lfc --mca osc neon "$(executable "$LFC_BUILD" "$4" "$5")" "${@:6}"
 }
 
 # With the smallest memory that the parameters permit.
@@ -240,7 +223,7 @@ neon() {
     lab-emulated) options=(--mca pml ob1 --mca osc pt2pt) ;;
     *) use "$3" ;;
   esac
-  says_ok "${launcher[@]}" -n "$2" "${options[@]}" "$(executable "$LFC_BUILD" neon "$4")" "${@:5}"
+  job_says_ok "$2" "${options[@]}" "$(executable "$LFC_BUILD" neon "$4")" "${@:5}"
 }
 
 # The counters of NEON and the limits of early data. The line of statistics shows what rank 1 has counted.
@@ -283,12 +266,13 @@ neon_frames() { # neon_frames PLACE RANKS LEAST MOST COUNT PROGRAM ARGS...: COUN
 # Components and program under the thread sanitizer. Open MPI's libraries are not instrumented, so their accesses to
 # memory are not checked. tests/tsan.supp lists the accesses that Open MPI's headers make in our code.
 mpi_tsan() { # mpi_tsan RANKS WITH FOLDER PROGRAM ARGS...
+  local launcher=(mpirun --map-by slot:OVERSUBSCRIBE)
   build tsan
   allow_mpirun_as_root
   use "$2"
   export OMPI_MCA_mca_base_component_path=$LFC_BUILD/tsan/components:SYS_DEFAULT
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:history_size=7:ignore_noninstrumented_modules=1:suppressions=$tree/tests/tsan.supp
-  says_ok mpirun -n "$1" --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc \
+  job_says_ok "$1" --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl lfc \
     "$LFC_BUILD/tsan/tests/$3/$3_$4" "${@:5}" --limit 240
 }
 
@@ -499,7 +483,7 @@ ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
   use "$3"
   [[ $5 != sync_compute ]] || arguments+=(--independent)
   cd "$tree"
-  says_ok "${launcher[@]}" -n "$2" --mca btl lfc "$(executable /build "$4" "$5")" "${arguments[@]}"
+  job_says_ok "$2" --mca btl lfc "$(executable /build "$4" "$5")" "${arguments[@]}"
 }
 
 # A rank that must use Open MPI's own partitioned communication: its partners choose the same component.

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The column `with` of tests/suite.table: a test fails if its job used another transport or policy than the named one.
+set -euo pipefail
+. "$(dirname "$0")/expect.bash"
+
+touch "$scratch/built.default"
+# row RANKS WITH
+row() { LFC_TEST_STATE=$scratch "$tree/tests/kinds.sh" mpi host "$1" "$2" mpi ring; }
+
+expect 0 'links=ofi:' row 2 ofi
+expect 1 'a rank has not used the transport ofi alone: .* links=shm:' row 2 ofi+btl_lfc_links=loop,shm,ofi
+expect 1 'a rank has not used the transport tcp alone: .* links=shm:' row 2 tcp+btl_lfc_links=loop,shm
+expect 1 '0 of 2 ranks have printed counters' row 2 tcp+btl_lfc_stats=0
+if (($(nproc) > 1)); then
+  ranks=$(($(nproc) + 1))
+  expect 1 "0 of $ranks ranks have the policy fixed" row $ranks fixed
+fi
+echo ok

@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# The column `with` of tests/suite.table: how a job runs, and whether it did. Sourced by tests/kinds.sh.
+#
+#   use ofi+single                        # before the job: sets Open MPI's parameters
+#   used_expected_path RANKS MESSAGES     # after it. False: prints which rank used something else
+#
+# MESSAGES is a file with the standard error of the job. The words are:
+#   -                           nothing
+#   single, floating, upcalls   the policy; the last is floating with upcalls
+#   fixed                       this policy, and the test fails if it is refused: for ranks on separate hosts
+#   tcp, ofi                    only this transport: TCP, or libfabric over TCP
+#   verbs, ofi-verbs            in a box: only the transport verbs, or libfabric over verbs
+#   NAME=VALUE                  a parameter of Open MPI
+# With the name of a transport, the test fails if the counters of any rank show another one, or no frame.
+
+# The number of peers for which libfabric makes queues: its default is 256, and soft-RoCE has too few queues for
+# that.
+few_peers=FI_UNIVERSE_SIZE=16
+
+only_over() { # only_over TRANSPORT
+  export OMPI_MCA_btl_lfc_links=loop,$1
+  [[ $1 != ofi ]] || export OMPI_MCA_btl_lfc_provider='tcp;ofi_rxm'
+  expect_transport "$1"
+}
+
+use() { # use WITH
+  local words word
+  IFS=+ read -ra words <<<"$1"
+  for word in "${words[@]}"; do
+    case $word in
+      -) ;;
+      single | floating) export OMPI_MCA_btl_lfc_policy=$word ;;
+      fixed)
+        (($(nproc) > 1)) || skip "the policy fixed needs a second processor"
+        export OMPI_MCA_btl_lfc_policy=fixed
+        expect_policy fixed
+        ;;
+      upcalls) export OMPI_MCA_btl_lfc_policy=floating OMPI_MCA_btl_lfc_upcalls=1 ;;
+      tcp | verbs | ofi) only_over "$word" ;;
+      ofi-verbs)
+        use "ofi+mca_base_env_list=$few_peers"
+        export OMPI_MCA_btl_lfc_provider='verbs;ofi_rxm'
+        ;;
+      *=*) export "OMPI_MCA_$word" ;;
+      *) die "'$word' says nothing about how to run a program" ;;
+    esac
+  done
+}
+
+expected_transport='' expected_policy=''
+
+expect_transport() {
+  expected_transport=$1
+  export OMPI_MCA_btl_lfc_stats=1
+}
+# For ranks on nodes of their own: one rank of each node prints its policy.
+expect_policy() {
+  expected_policy=$1
+  export OMPI_MCA_btl_lfc_verbose=1
+}
+
+used_expected_path() {
+  local printed
+  if [[ $expected_policy ]]; then
+    printed=$(grep -c "btl lfc: policy $expected_policy (" "$2") || true
+    [[ $printed == "$1" ]] || { echo "$printed of $1 ranks have the policy $expected_policy"; return 1; }
+  fi
+  [[ ! $expected_transport ]] || used_transport "$@"
+}
+
+# Each rank has received frames of other ranks over the expected transport, and none over another.
+used_transport() {
+  local lines line
+  mapfile -t lines < <(grep '^lfc-stats ' "$2")
+  ((${#lines[@]} == $1)) || { echo "${#lines[@]} of $1 ranks have printed counters"; return 1; }
+  for line in "${lines[@]}"; do
+    [[ ! $line =~ \ links=(loop:1,)?$expected_transport:[0-9]+\ .*\ frames_received=[1-9] ]] || continue
+    echo "a rank has not used the transport $expected_transport alone: ${line:0:100}"
+    return 1
+  done
+}
