@@ -1,38 +1,12 @@
 // A stream of checked bytes from each even rank to the next, by every protocol of messages: eager, large (ob1 gets
-// it), and not contiguous (in fragments); with --one-sided by MPI_Put and MPI_Get instead. Each message in flight
-// has its own buffer.
+// it), and not contiguous (in fragments); with --one-sided by MPI_Put and MPI_Get instead, with --collective between
+// all ranks by collectives. Each message in flight has its own buffer.
 //
-// --mebibytes N: how much (default 8; 64 with --long). The receiver prints "stream: half" in the middle, for tests
-// that disturb the network then. --until FILE: the stream goes on until that file is there, and for as much as half
-// of it after that.
+// --mebibytes N: how much (default 8; 64 with --long); halfway.h has the other options.
 #include "check.h"
-
-#include <sys/stat.h>
+#include "halfway.h"
 
 enum { kWindow = 8, kLargest = 1 << 20 };
-static const char* until;
-
-static void mark(size_t done, size_t all, bool* told) {
-  if (*told || done < all / 2) return;
-  *told = true;
-  printf("stream: half\n");
-  fflush(stdout);
-}
-
-// The sender decides, and notifies the receiver.
-static bool goes_on(int peer, bool sender, size_t done, size_t all) {
-  static size_t seen_at;
-  int more = 0;
-  if (sender) {
-    struct stat about;
-    if (seen_at == 0 && done > 0 && (until == NULL || stat(until, &about) == 0)) seen_at = done;
-    more = done < all || seen_at == 0 || (until != NULL && done < seen_at + all / 2);
-    MPI_Send(&more, 1, MPI_INT, peer, 5, MPI_COMM_WORLD);
-  } else {
-    MPI_Recv(&more, 1, MPI_INT, peer, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
-  return more != 0;
-}
 
 // Sizes of the messages, the same on both sides: a large one, then some small ones.
 static size_t size_of(uint64_t number) {
@@ -137,12 +111,63 @@ static void one_sided(int peer, bool origin, size_t all) {
   free(mine);
 }
 
+static void broadcast(unsigned char* data, uint64_t number) {
+  const int root = (int)(number % (uint64_t)ranks);
+  const uint64_t key = key_of(root, -1, number);
+  if (root == me) fill(data, kLargest, key);
+  MPI_Bcast(data, kLargest, MPI_BYTE, root, MPI_COMM_WORLD);
+  verify(data, kLargest, key, root);
+}
+
+static void add_up(uint64_t* words, uint64_t number) {
+  enum { kWords = kLargest / sizeof *words };
+  fill(words, kLargest, key_of(me, -1, number));
+  MPI_Allreduce(MPI_IN_PLACE, words, kWords, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  for (size_t i = 0; i < kWords; ++i) {
+    uint64_t sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) sum += word_at(key_of(rank, -1, number), i);
+    require(words[i] == sum, "word %zu of a sum is wrong (%s)", i, state_line[0]);
+  }
+}
+
+static void exchange(unsigned char* out, unsigned char* in, uint64_t number) {
+  const size_t part = kLargest / (size_t)ranks;
+  for (int rank = 0; rank < ranks; ++rank)
+    fill(out + (size_t)rank * part, part, key_of(me, rank, number));
+  MPI_Alltoall(out, (int)part, MPI_BYTE, in, (int)part, MPI_BYTE, MPI_COMM_WORLD);
+  for (int rank = 0; rank < ranks; ++rank)
+    verify(in + (size_t)rank * part, part, key_of(rank, me, number), rank);
+}
+
+static void collective(size_t all) {
+  unsigned char* out = allocate(kLargest);
+  unsigned char* in = allocate(kLargest);
+  bool told = me != ranks - 1;
+  size_t done = 0;
+  for (uint64_t number = 3000000;; number += 3) {
+    int more = me == 0 && has_more(done, all);
+    MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!more) break;
+    doing("collectives from %llu on", (unsigned long long)number);
+    broadcast(out, number);
+    add_up((uint64_t*)(void*)out, number + 1);
+    exchange(out, in, number + 2);
+    done += 3 * (size_t)kLargest;
+    mark(done, all, &told);
+  }
+  free(out);
+  free(in);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
-  require(ranks % 2 == 0, "needs an even number of ranks");
   const size_t all = (size_t)option(argc, argv, "--mebibytes", long_run ? 64 : 8) << 20;
-  for (int i = 1; i + 1 < argc; ++i)
-    if (strcmp(argv[i], "--until") == 0) until = argv[i + 1];
+  read_until(argc, argv);
+  if (has_option(argc, argv, "--collective")) {
+    collective(all);
+    return check_end();
+  }
+  require(ranks % 2 == 0, "needs an even number of ranks");
   const int peer = me ^ 1;
   const bool sender = me % 2 == 0;
   if (has_option(argc, argv, "--one-sided")) {
