@@ -220,6 +220,7 @@ static int release(ompi_request_t** request) {
 static int cancel(ompi_request_t* request, int flag) {
   const struct lfc_persistent* const persistent = of(request);
   if (persistent->receive != NULL) lfc_channel_yield(persistent->receive);
+  if (REQUEST_COMPLETE(request)) return OMPI_SUCCESS; /* perhaps ob1 has never started it */
   return persistent->cancel == NULL ? OMPI_SUCCESS : persistent->cancel(request, flag);
 }
 

@@ -262,6 +262,33 @@ static void truncation(void) {
   MPI_Comm_free(&comm);
 }
 
+// A receive is cancelled after its message has come: it is too late.
+static void late_cancel(void) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Request send_request, receive_request;
+  MPI_Send_init(out[0][0], sizes[0], MPI_BYTE, to, 0, comm, &send_request);
+  MPI_Recv_init(in[0][0], sizes[0], MPI_BYTE, from, 0, comm, &receive_request);
+  for (uint64_t i = 0; i < 20; ++i) {
+    doing("late cancel: message %d", (int)i);
+    fill(out[0][0], (size_t)sizes[0], key_of(me, to, i));
+    MPI_Start(&receive_request);
+    MPI_Barrier(comm);
+    MPI_Start(&send_request);
+    MPI_Sendrecv(NULL, 0, MPI_BYTE, to, 1, NULL, 0, MPI_BYTE, from, 1, comm, MPI_STATUS_IGNORE);
+    MPI_Status status;
+    int cancelled = 1;
+    MPI_Cancel(&receive_request);
+    MPI_Wait(&receive_request, &status);
+    MPI_Test_cancelled(&status, &cancelled);
+    require(!cancelled, "a receive that had its message was cancelled");
+    verify(in[0][0], (size_t)sizes[0], key_of(from, me, i), from);
+    MPI_Wait(&send_request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&send_request);
+  MPI_Request_free(&receive_request);
+  MPI_Comm_free(&comm);
+}
+
 // Open MPI's ob1 adds the processes a second time; the order of messages, to which channels belong, continues.
 static void intercommunicator(void) {
   MPI_Comm own, inter;
@@ -316,6 +343,7 @@ int main(int argc, char** argv) {
   from = (me - 1 + ranks) % ranks;
   if (has_option(argc, argv, "--window")) meet_by_window();
   truncation();
+  late_cancel();
   intercommunicator();
   const uint64_t programs = (uint64_t)option(argc, argv, "--programs", long_run ? 10000 : 40);
   const double until = MPI_Wtime() + (double)option(argc, argv, "--seconds", long_run ? 800 : 30);
