@@ -1,30 +1,56 @@
 #include "lfc/channels.h"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
 
 #include "engine/process_ni.hpp"
+#include "lfc/peers.h"
 #include "services/channels/protocol/receiver.hpp"
+#include "services/channels/protocol/senders.hpp"
 
-// Only a name: the pointer is one to an lfc::channels::Receive.
+// Only names: the pointers are those to an lfc::channels::Receive and an lfc::channels::Sender.
 struct lfc_channel_receive;
+struct lfc_channel_sender;
 
 namespace {
 
 using lfc::channels::Key;
+using lfc::channels::Note;
+using lfc::channels::NoteKind;
 using lfc::channels::Outcome;
 using lfc::channels::Receive;
 using lfc::channels::Receiver;
+using lfc::channels::Sender;
+using lfc::channels::Senders;
+
+// The head of a message.
+struct MessageHead {
+  std::uint32_t channel = 0;
+};
+static_assert(sizeof(MessageHead) <= LFC_CHANNEL_HEAD);
+
+// A note; it begins with a number that no channel has. Both processes run on one node.
+struct NoteFrame {
+  std::uint32_t no_channel = 0;
+  std::uint32_t job = 0, rank = 0;  // of the process that sends it
+  Note note;
+};
 
 lfc_channel_host host{};
 
 lfc_channel_name name_of(const Key& key) noexcept {
-  return {key.name.comm, key.name.source, key.name.tag};
+  return {key.end.name.comm, key.end.name.rank, key.end.name.tag};
 }
 lfc::channels::Name name_of(const lfc_channel_name& name) noexcept {
-  return {name.comm, name.source, name.tag};
+  return {name.comm, name.rank, name.tag};
+}
+lfc::channels::End end_of(const lfc_channel_end& end) noexcept {
+  return {name_of(end.name), end.peer, end.self};
 }
 
 class Below final : public lfc::channels::Below {
@@ -44,20 +70,41 @@ class Below final : public lfc::channels::Below {
   void done(Receive& receive, const std::byte* frame, std::size_t size) override {
     host.done(receive.owner, frame + LFC_CHANNEL_HEAD, size - LFC_CHANNEL_HEAD);
   }
-  void offer(Key& key) override { host.offer(key.all.front()->owner, key.id); }
 };
 
-struct Channels {
+std::atomic<bool> stopped{false};
+
+struct Channels final : private lfc::channels::Notes {
   explicit Channels(std::shared_ptr<lfc::Ni> of) : ni(std::move(of)) {}
+
+  bool send_now(std::uint32_t peer, const std::array<lfc::Slice, 2>& slices) {
+    return !stopped.load(std::memory_order_relaxed) &&
+           ni->try_send(peer, host.tag, slices.data(), static_cast<int>(slices.size()));
+  }
+  void on_note(const NoteFrame& frame) {
+    const std::uint32_t from = lfc_find_peer(frame.job, frame.rank);
+    if (from == LFC_NO_PEER) return;
+    if (frame.note.kind == NoteKind::wish)
+      receiver.on_wish(from, frame.note);
+    else
+      senders.on_note(from, frame.note);
+  }
 
   std::shared_ptr<lfc::Ni> ni;
   Below below;
-  Receiver receiver{below, LFC_CHANNEL_HEAD};
+  Receiver receiver{below, *this, LFC_CHANNEL_HEAD};
+  Senders senders{*this};
   std::uint64_t sent = 0;
+
+ private:
+  void send(std::uint32_t peer, const Note& note) override {
+    const lfc::ProcessName& self = ni->identity().name;
+    const NoteFrame frame{.job = self.job, .rank = self.rank, .note = note};
+    (void)send_now(peer, {{{&frame, sizeof frame}, {}}});
+  }
 };
 
 Channels* channels = nullptr;  // of this process
-std::atomic<bool> stopped{false};
 
 Receive& of(lfc_channel_receive* receive) noexcept { return *reinterpret_cast<Receive*>(receive); }
 
@@ -84,13 +131,24 @@ bool lfc_channels_reach(uint32_t peer) {
   return peer != LFC_NO_PEER && channels->ni->link_traits(peer).arrives_in_send;
 }
 
-bool lfc_channel_note(uint32_t peer, uint8_t tag, const lfc_slice* slices, int count) {
-  return !stopped.load(std::memory_order_relaxed) &&
-         channels->ni->try_send(peer, tag, reinterpret_cast<const lfc::Slice*>(slices), count);
+lfc_channel_sender* lfc_channel_sender_of(const lfc_channel_end* end) try {
+  return reinterpret_cast<lfc_channel_sender*>(&channels->senders.use(end_of(*end)));
+} catch (const std::exception&) {
+  return nullptr;
 }
 
-bool lfc_channel_send(uint32_t peer, uint8_t tag, const lfc_slice* slices, int count) {
-  if (!lfc_channel_note(peer, tag, slices, count)) return false;
+void lfc_channel_leave(lfc_channel_sender* sender) {
+  channels->senders.leave(*reinterpret_cast<Sender*>(sender));
+}
+
+bool lfc_channel_send(const lfc_channel_sender* of, const void* data, size_t size) {
+  const Sender& sender = *reinterpret_cast<const Sender*>(of);
+  if (sender.channel == 0) return false;
+  std::array<std::byte, LFC_CHANNEL_HEAD> head{};
+  const MessageHead message{sender.channel};
+  std::memcpy(head.data(), &message, sizeof message);
+  if (!channels->send_now(sender.end.peer, {{{head.data(), head.size()}, {data, size}}}))
+    return false;
   ++channels->sent;
   return true;
 }
@@ -99,9 +157,9 @@ void lfc_channels_progress(void) { channels->ni->progress(); }
 
 void lfc_channels_stop(void) { stopped.store(true, std::memory_order_relaxed); }
 
-lfc_channel_receive* lfc_channel_expect(const lfc_channel_name* name, size_t capacity, bool direct,
+lfc_channel_receive* lfc_channel_expect(const lfc_channel_end* end, size_t capacity, bool direct,
                                         void* request) try {
-  auto receive = std::make_unique<Receive>(channels->receiver.key(name_of(*name)));
+  auto receive = std::make_unique<Receive>(channels->receiver.key(end_of(*end)));
   receive->capacity = capacity;
   receive->direct = direct;
   receive->owner = request;
@@ -135,16 +193,17 @@ uint16_t lfc_channels_frame(const lfc_channel_name* name, uint16_t number) {
   return channels->receiver.on_frame(name_of(*name), number);
 }
 
-bool lfc_channel_arrived(uint32_t id, void* frame, size_t size) {
-  Key* key = channels->receiver.find(id);
-  if (key == nullptr || size < LFC_CHANNEL_HEAD) return false;
-  channels->receiver.on_message(*key, static_cast<std::byte*>(frame), size);
-  return true;
-}
-
-void* lfc_channel_request(uint32_t id) {
-  const Key* key = channels->receiver.find(id);
-  return key == nullptr || key->all.empty() ? nullptr : key->all.front()->owner;
+void lfc_channels_arrived(void* frame, size_t size) {
+  MessageHead head;
+  if (size < LFC_CHANNEL_HEAD) return;
+  std::memcpy(&head, frame, sizeof head);
+  if (head.channel != 0) {
+    if (Key* key = channels->receiver.find(head.channel))
+      channels->receiver.on_message(*key, static_cast<std::byte*>(frame), size);
+  } else if (NoteFrame note; size == sizeof note) {
+    std::memcpy(&note, frame, sizeof note);
+    channels->on_note(note);
+  }
 }
 
 void lfc_channels_forget(uint32_t comm) { channels->receiver.forget(comm); }

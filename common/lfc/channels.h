@@ -2,11 +2,12 @@
  * `coll lfc`.
  *
  *   if (!lfc_channels_open(&host)) return;                          no NI is open
- *   struct lfc_channel_name name = {.comm = index, .source = 3, .tag = 7};
- *   lfc_channel_receive *receive = lfc_channel_expect(&name, capacity, true, request);
+ *   struct lfc_channel_end end = {.name = {.comm = index, .rank = 3, .tag = 7}, .peer = peer, .self = 1};
+ *   lfc_channel_receive *receive = lfc_channel_expect(&end, capacity, true, request);
  *   if (lfc_channel_start(receive)) note_that_it_waits(request);    else host.done() or host.post() was called
- *   lfc_channel_arrived(id, frame, size);                           host.done(request, ...), or host.give(...)
- *   if (!lfc_channel_send(peer, tag, slices, 2)) send_otherwise();
+ *   lfc_channels_arrived(frame, size);                              host.done(request, ...), or host.give(...)
+ *   lfc_channel_sender *sender = lfc_channel_sender_of(&end);
+ *   if (!lfc_channel_send(sender, data, size)) send_otherwise();
  *
  * Threads: one; lfc_channels_stop() may be called by any.
  */
@@ -25,25 +26,34 @@ extern "C" {
 #endif
 
 typedef struct lfc_channel_receive lfc_channel_receive;
+typedef struct lfc_channel_sender lfc_channel_sender;
 
 enum {
   LFC_CHANNEL_HEAD = 14
 }; /* bytes of a frame before the message: as many as ob1's header has */
 
 struct lfc_channel_name {
-  uint32_t comm; /* the receiver's ob1 index of it */
-  int32_t source, tag;
+  uint32_t comm; /* ob1's index of it, the same at both processes */
+  int32_t rank;  /* of the other process */
+  int32_t tag;
+};
+
+/* This process's end of a channel. */
+struct lfc_channel_end {
+  struct lfc_channel_name name;
+  uint32_t peer; /* the other process, as lfc_find_peer() numbers it */
+  int32_t self;  /* this process's rank in the communicator */
 };
 
 /* The matching below (ob1). `request` is the argument of lfc_channel_expect(). */
 struct lfc_channel_host {
+  uint8_t tag; /* of frames for lfc_channels_arrived() */
   void (*post)(void* request);
   enum lfc_channel_outcome (*outcome)(void* request);
   void (*give)(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size);
   bool (*empty)(const struct lfc_channel_name* name,
                 void* request); /* no message of this name waits below */
   void (*done)(void* request, const void* bytes, size_t size);
-  void (*offer)(void* request, uint32_t id); /* the sender may use the channel `id` */
 };
 
 /* Opens the channels of the process; `host` is copied. Returns false if no engine is open or memory is short. */
@@ -53,18 +63,21 @@ void lfc_channels_close(void);
 /* Returns whether channels with this peer are possible: a message must be in the receiver's memory when
  * lfc_channel_send() returns. */
 bool lfc_channels_reach(uint32_t peer);
-/* Sends a message now, in the order of all messages to the peer. Returns false, and sends nothing, if that fails. */
-LFC_SHORT_PATH bool lfc_channel_send(uint32_t peer, uint8_t tag, const struct lfc_slice* slices,
-                                     int count);
-/* Sends a frame that is no message of a channel, otherwise as lfc_channel_send(). */
-bool lfc_channel_note(uint32_t peer, uint8_t tag, const struct lfc_slice* slices, int count);
+/* Returns the sender of this channel, for one more user. NULL: memory is short. */
+lfc_channel_sender* lfc_channel_sender_of(const struct lfc_channel_end* end);
+/* Frees the sender if it has no other user. */
+void lfc_channel_leave(lfc_channel_sender* sender);
+/* Sends a message now, in the order of all messages to the peer. Returns false, and sends nothing, if that fails or the
+ * channel is not open. */
+LFC_SHORT_PATH bool lfc_channel_send(const lfc_channel_sender* sender, const void* data,
+                                     size_t size);
 /* Makes one pass of the engine, as the BTL's progress does. */
 LFC_SHORT_PATH void lfc_channels_progress(void);
 /* Ends sending on channels, because ob1 now keeps a message that channels could overtake. */
 void lfc_channels_stop(void);
 
 /* Makes a persistent receive of `capacity` bytes; `direct`: contiguous and short. NULL: memory is short. */
-lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_name* name, size_t capacity,
+lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_end* end, size_t capacity,
                                         bool direct, void* request);
 /* Frees the receive. It must not wait on its channel. */
 void lfc_channel_drop(lfc_channel_receive* receive);
@@ -78,10 +91,8 @@ void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag);
 void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag);
 /* Accepts a message that came outside channels. Returns its number for the matching below. */
 LFC_SHORT_PATH uint16_t lfc_channels_frame(const struct lfc_channel_name* name, uint16_t number);
-/* Accepts a message of a channel. Returns false if there is no such channel. The frame's head may be overwritten. */
-LFC_SHORT_PATH bool lfc_channel_arrived(uint32_t id, void* frame, size_t size);
-/* Returns the owner of one receive of this channel, or NULL if there is none. */
-void* lfc_channel_request(uint32_t id);
+/* Accepts a frame of a channel. One that names no channel of this process is ignored. Its head may be overwritten. */
+LFC_SHORT_PATH void lfc_channels_arrived(void* frame, size_t size);
 /* Forgets a communicator that was freed. */
 void lfc_channels_forget(uint32_t comm);
 

@@ -1,7 +1,6 @@
-/* Hooks in calls of the PML and in arrivals for it, and the frames that connect the two sides of a channel. */
+/* Hooks in calls of the PML and in arrivals for it. */
 #include "persistent_channels.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "pml_below.h"
@@ -25,105 +24,27 @@ struct ob1_head {
 enum { kOb1Head = offsetof(struct ob1_head, number) + sizeof(uint16_t) };
 _Static_assert((int)kOb1Head == (int)LFC_CHANNEL_HEAD, "a message is given below in its frame");
 
-/* The head of a frame. A channel is connected by three of them:
- *   kOffer  receiver to sender: there is a channel for its messages
- *   kWish   sender to receiver: it wants to use the channel
- *   kOpen   receiver to sender: the sender with this wish may use it
- * Meanwhile the communicator may be freed, and another one get its name. Then the receiver has no such channel, or the
- * sender no such wish, and the frame is ignored. */
-enum { kMessage, kOffer, kWish, kOpen };
-struct head {
-  uint32_t kind, channel;
-  uint32_t wish;
-  uint16_t unused;
-};
-_Static_assert(offsetof(struct head, unused) + sizeof(uint16_t) == LFC_CHANNEL_HEAD, "");
-struct note {
-  struct head head;
-  int32_t tag, receiver;
-  uint64_t comm;
-};
-
 static struct {
   bool installed, watching;
-  uint32_t wishes;
-  struct lfc_persistent_sender* senders;
   mca_btl_active_message_callback_t match, rendezvous, get;
   /* The module and endpoint of the message that has arrived. */
   mca_btl_base_module_t* module;
   struct mca_btl_base_endpoint_t* endpoint;
 } own;
 
-/* --- Frames --- */
-
-bool lfc_persistent_send(const struct lfc_persistent_sender* sender, const void* data,
-                         size_t size) {
-  const struct head head = {.kind = kMessage, .channel = sender->channel};
-  const struct lfc_slice slices[2] = {{&head, LFC_CHANNEL_HEAD}, {data, size}};
-  return lfc_channel_send(sender->peer, kChannel, slices, 2);
-}
-
-/* A frame that cannot leave now is lost: the receiver offers again. */
-static void tell(uint32_t peer, struct note note) {
-  const struct lfc_slice slices[2] = {{&note, sizeof note}, {NULL, 0}};
-  (void)lfc_channel_note(peer, kChannel, slices, 2);
-}
-
-void lfc_persistent_offer(void* request, uint32_t channel) {
-  const struct lfc_persistent* persistent = request;
-  tell(persistent->lfc_peer, (struct note){.head = {.kind = kOffer, .channel = channel},
-                                           .tag = persistent->tag,
-                                           .receiver = ompi_comm_rank(persistent->comm),
-                                           .comm = lfc_communicator_key(persistent->comm)});
-}
-
-static void noted(const struct note* note) {
-  const uint32_t channel = note->head.channel;
-  if (note->head.kind == kWish) {
-    const struct lfc_persistent* persistent = lfc_channel_request(channel);
-    if (persistent != NULL)
-      tell(persistent->lfc_peer,
-           (struct note){.head = {.kind = kOpen, .channel = channel, .wish = note->head.wish}});
-    return;
-  }
-  for (struct lfc_persistent_sender* each = own.senders; each != NULL; each = each->next) {
-    if (each->channel != 0) continue;
-    if (note->head.kind == kOpen) {
-      if (each->wish == note->head.wish) each->channel = channel;
-    } else if (each->comm_key == note->comm && each->destination == note->receiver &&
-               each->tag == note->tag) {
-      each->wish = ++own.wishes;
-      tell(each->peer,
-           (struct note){.head = {.kind = kWish, .channel = channel, .wish = each->wish}});
-    }
-  }
-}
-
-static void frame_came(mca_btl_base_segment_t* segment) {
-  struct head head;
-  if (segment->seg_len < LFC_CHANNEL_HEAD) return;
-  memcpy(&head, segment->seg_addr.pval, LFC_CHANNEL_HEAD);
-  if (head.kind == kMessage) {
-    (void)lfc_channel_arrived(head.channel, segment->seg_addr.pval, segment->seg_len);
-  } else if (segment->seg_len == sizeof(struct note)) {
-    struct note note;
-    memcpy(&note, segment->seg_addr.pval, sizeof note);
-    noted(&note);
-  }
-}
+/* --- Frames of channels, and messages for ob1 --- */
 
 LFC_BTL_RECEIVER(receive_frame) {
   own.module = LFC_BTL_RECEIVER_MODULE;
   own.endpoint = LFC_BTL_RECEIVER_ENDPOINT;
-  frame_came(LFC_BTL_RECEIVER_SEGMENT);
+  const mca_btl_base_segment_t* segment = LFC_BTL_RECEIVER_SEGMENT;
+  lfc_channels_arrived(segment->seg_addr.pval, segment->seg_len);
 }
-
-/* --- Messages for ob1 --- */
 
 static void give(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size) {
   const struct ob1_head head = {.type = kMatch,
                                 .comm = (uint16_t)name->comm,
-                                .source = name->source,
+                                .source = name->rank,
                                 .tag = name->tag,
                                 .number = number};
   memcpy(frame, &head, kOb1Head);
@@ -202,23 +123,14 @@ static int reveal_improbe(int source, int tag, ompi_communicator_t* comm, int* m
 
 static int del_comm(ompi_communicator_t* comm) {
   lfc_channels_forget(lfc_communicator_index(comm));
-  for (struct lfc_persistent_sender** at = &own.senders; *at != NULL;) {
-    struct lfc_persistent_sender* each = *at;
-    if (each->comm != comm) {
-      at = &each->next;
-      continue;
-    }
-    *at = each->next;
-    free(each);
-  }
   return lfc_pml_below.pml_del_comm(comm);
 }
 
 static bool empty(const struct lfc_channel_name* name, void* request) {
   const struct lfc_persistent* persistent = request;
   int found = 1;
-  const int status = lfc_pml_below.pml_iprobe(name->source, name->tag, persistent->comm, &found,
-                                              MPI_STATUS_IGNORE);
+  const int status =
+      lfc_pml_below.pml_iprobe(name->rank, name->tag, persistent->comm, &found, MPI_STATUS_IGNORE);
   return status == OMPI_SUCCESS && !found;
 }
 
@@ -232,30 +144,17 @@ static bool only_by_lfc(ompi_proc_t* proc) {
   return strcmp(btl->btl_component->btl_version.mca_component_name, "lfc") == 0;
 }
 
-uint32_t lfc_persistent_peer(ompi_communicator_t* comm, int rank) {
-  if (OMPI_COMM_IS_INTER(comm) || OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm) || rank < 0 ||
-      rank == ompi_comm_rank(comm))
-    return LFC_NO_PEER;
+bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc_channel_end* end) {
+  if (tag < 0 || rank < 0 || rank == ompi_comm_rank(comm) || OMPI_COMM_IS_INTER(comm) ||
+      OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm))
+    return false;
   ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
-  if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) || !only_by_lfc(proc)) return LFC_NO_PEER;
-  const uint32_t peer = lfc_find_peer(proc->super.proc_name.jobid, proc->super.proc_name.vpid);
-  return lfc_channels_reach(peer) ? peer : LFC_NO_PEER;
-}
-
-struct lfc_persistent_sender* lfc_persistent_sender_of(ompi_communicator_t* comm, int destination,
-                                                       int tag) {
-  for (struct lfc_persistent_sender* each = own.senders; each != NULL; each = each->next)
-    if (each->comm == comm && each->destination == destination && each->tag == tag) return each;
-  struct lfc_persistent_sender* made = calloc(1, sizeof *made);
-  if (made == NULL) return NULL;
-  made->comm = comm;
-  made->comm_key = lfc_communicator_key(comm);
-  made->destination = destination;
-  made->tag = tag;
-  made->peer = lfc_persistent_peer(comm, destination);
-  made->next = own.senders;
-  own.senders = made;
-  return made;
+  if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) || !only_by_lfc(proc)) return false;
+  *end = (struct lfc_channel_end){
+      .name = {lfc_communicator_index(comm), rank, tag},
+      .peer = lfc_find_peer(proc->super.proc_name.jobid, proc->super.proc_name.vpid),
+      .self = ompi_comm_rank(comm)};
+  return lfc_channels_reach(end->peer);
 }
 
 static void hear(mca_btl_base_tag_t tag, mca_btl_active_message_callback_t* below,
@@ -296,8 +195,7 @@ bool lfc_persistent_watch(void) {
 
 bool lfc_persistent_install(bool threads) {
   static const struct lfc_channel_host host = {
-      lfc_persistent_post, lfc_persistent_outcome, give, empty,
-      lfc_persistent_done, lfc_persistent_offer};
+      kChannel, lfc_persistent_post, lfc_persistent_outcome, give, empty, lfc_persistent_done};
   const mca_btl_active_message_callback_t* free_tag =
       &mca_btl_base_active_message_trigger[kChannel];
   if (free_tag->cbfunc != NULL || !lfc_pml_take_over(threads)) return false;
@@ -320,11 +218,6 @@ void lfc_persistent_remove(void) {
   if (!own.installed) return;
   own.installed = false;
   mca_btl_base_active_message_trigger[kChannel].cbfunc = NULL;
-  while (own.senders != NULL) {
-    struct lfc_persistent_sender* next = own.senders->next;
-    free(own.senders);
-    own.senders = next;
-  }
   lfc_persistent_requests_close();
   lfc_channels_close();
 }

@@ -1,6 +1,6 @@
 /* Persistent requests on channels: Open MPI's part of it (common/services/channels/README.md has the argument).
  *
- * persistent_channels.c  hooks in calls of the PML and in arrivals for it; how the two sides of a channel are connected
+ * persistent_channels.c  hooks in calls of the PML and in arrivals for it
  * persistent_requests.c  persistent requests: ob1's own, of which LFC replaces start, free and cancel
  *
  *   lfc_persistent_install(threads);     // at init_query: hooks the calls for persistent requests
@@ -23,17 +23,6 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/request/request.h"
 
-/* The sender of a channel, one for each communicator, destination and tag. */
-struct lfc_persistent_sender {
-  struct lfc_persistent_sender* next;
-  ompi_communicator_t* comm;
-  uint64_t comm_key;
-  int destination, tag;
-  uint32_t peer;
-  uint32_t wish;    /* the last one sent to the receiver */
-  uint32_t channel; /* 0: none */
-};
-
 enum lfc_persistent_kind { LFC_PERSISTENT_SEND, LFC_PERSISTENT_RECEIVE, LFC_PERSISTENT_OTHER };
 
 /* A persistent request. */
@@ -47,9 +36,8 @@ struct lfc_persistent {
   ompi_communicator_t* comm;
   void* address;
   size_t bytes;
-  int peer, tag;     /* the program's; of a receive may be MPI_ANY_... */
-  uint32_t lfc_peer; /* of a receive */
-  struct lfc_persistent_sender* sender;
+  int peer, tag; /* the program's; of a receive may be MPI_ANY_... */
+  lfc_channel_sender* sender;
   lfc_channel_receive* receive;
 };
 
@@ -57,16 +45,11 @@ struct lfc_persistent {
 
 bool lfc_persistent_install(bool threads);
 void lfc_persistent_remove(void);
-/* The LFC peer with this rank, if it may have channels with us; else LFC_NO_PEER. */
-uint32_t lfc_persistent_peer(ompi_communicator_t* comm, int rank);
-struct lfc_persistent_sender* lfc_persistent_sender_of(ompi_communicator_t* comm, int destination,
-                                                       int tag);
+/* Sets this process's end of the channel for messages of this tag from or to this rank. False: there can be none. */
+bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc_channel_end* end);
 /* Installs the hooks in receives and arrivals. False: ob1 has no callback for messages, so that there is none to
  * hook. */
 bool lfc_persistent_watch(void);
-bool lfc_persistent_send(const struct lfc_persistent_sender* sender, const void* data, size_t size);
-/* Offers the channel to the sender. */
-void lfc_persistent_offer(void* request, uint32_t channel);
 
 /* --- persistent_requests.c --- */
 

@@ -142,8 +142,7 @@ static int start_one(ompi_request_t** request) {
   const bool idle = own->req_state == OMPI_REQUEST_INACTIVE &&
                     ((const mca_pml_base_request_t*)own)->req_pml_complete;
   if (persistent->kind == LFC_PERSISTENT_SEND) {
-    if (!idle || persistent->sender->channel == 0 ||
-        !lfc_persistent_send(persistent->sender, persistent->address, persistent->bytes))
+    if (!idle || !lfc_channel_send(persistent->sender, persistent->address, persistent->bytes))
       return start_below(persistent, request);
     activate(own);
     complete(own, ompi_comm_rank(persistent->comm), persistent->tag, persistent->bytes);
@@ -211,6 +210,7 @@ static int release(ompi_request_t** request) {
     lfc_channel_yield(persistent->receive);
     lfc_channel_drop(persistent->receive);
   }
+  if (persistent->sender != NULL) lfc_channel_leave(persistent->sender);
   const ompi_request_free_fn_t below = persistent->release;
   give_back(persistent);
   forget(persistent);
@@ -233,7 +233,6 @@ static struct lfc_persistent* made(enum lfc_persistent_kind kind, ompi_communica
   persistent->comm = comm;
   persistent->peer = peer;
   persistent->tag = tag;
-  persistent->lfc_peer = LFC_NO_PEER;
   persistent->next = own_requests.all;
   if (persistent->next != NULL) persistent->next->link = &persistent->next;
   persistent->link = &own_requests.all;
@@ -257,14 +256,15 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
                               ompi_communicator_t* comm, ompi_request_t** request) {
   const int status =
       lfc_pml_below.pml_isend_init(buffer, count, type, destination, tag, mode, comm, request);
-  if (status != OMPI_SUCCESS || tag < 0 ||
+  struct lfc_channel_end end;
+  if (status != OMPI_SUCCESS ||
       (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
-      lfc_persistent_peer(comm, destination) == LFC_NO_PEER)
+      !lfc_persistent_end(comm, destination, tag, &end))
     return status;
   struct lfc_persistent* persistent = made(LFC_PERSISTENT_SEND, comm, destination, tag);
   if (persistent == NULL) return status;
   if (!in_one_piece(buffer, count, type, persistent) || persistent->bytes > kLongest ||
-      (persistent->sender = lfc_persistent_sender_of(comm, destination, tag)) == NULL)
+      (persistent->sender = lfc_channel_sender_of(&end)) == NULL)
     forget(persistent);
   else
     take_over(persistent, *request);
@@ -275,16 +275,14 @@ int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type,
                               int tag, ompi_communicator_t* comm, ompi_request_t** request) {
   const int status = lfc_pml_below.pml_irecv_init(buffer, count, type, source, tag, comm, request);
   if (status != OMPI_SUCCESS || tag < MPI_ANY_TAG || source < MPI_ANY_SOURCE) return status;
-  const uint32_t peer = source >= 0 && tag >= 0 ? lfc_persistent_peer(comm, source) : LFC_NO_PEER;
-  const bool exact = peer != LFC_NO_PEER && lfc_persistent_watch();
+  struct lfc_channel_end end;
+  const bool exact = lfc_persistent_end(comm, source, tag, &end) && lfc_persistent_watch();
   struct lfc_persistent* persistent =
       made(exact ? LFC_PERSISTENT_RECEIVE : LFC_PERSISTENT_OTHER, comm, source, tag);
   if (persistent == NULL) return OMPI_ERR_OUT_OF_RESOURCE; /* its start would not be observed */
-  persistent->lfc_peer = peer;
   if (exact) {
-    const struct lfc_channel_name name = {lfc_communicator_index(comm), source, tag};
     const bool direct = in_one_piece(buffer, count, type, persistent);
-    persistent->receive = lfc_channel_expect(&name, persistent->bytes, direct, persistent);
+    persistent->receive = lfc_channel_expect(&end, persistent->bytes, direct, persistent);
     if (persistent->receive == NULL) {
       forget(persistent);
       return OMPI_ERR_OUT_OF_RESOURCE;

@@ -25,8 +25,7 @@ void note_that_it_waits(void* request);
 void send_otherwise(void);
 
 void channels(const struct lfc_channel_host host, uint32_t index, size_t capacity, void* request,
-              uint32_t id, void* frame, size_t size, uint32_t peer, uint8_t tag,
-              const struct lfc_slice* slices) {
+              void* frame, size_t size, uint32_t peer, const void* data) {
 #include "common/lfc/channels.h.example"
 }
 

@@ -6,6 +6,7 @@
 #include "given.hpp"
 #include "services/channels/protocol/receiver.hpp"
 #include "services/channels/protocol/recording.hpp"
+#include "services/channels/protocol/senders.hpp"
 #include "services/neon/neon_service.hpp"
 #include "services/neon/neon_writes.hpp"
 #include "services/neon/protocol/exposure.hpp"
@@ -195,10 +196,22 @@ namespace lfc::channels::examples {
 
 using lfc::examples::Given;
 
-extern const Given bytes, comm, number, size, source, tag;
+extern const Given bytes, comm, number, peer, self, size, source, tag;
 constexpr std::int32_t kAny = -1;
 
-void receiver(Below& below, std::size_t head) {
+void key_table(const End& end) {
+#include "common/services/channels/protocol/key_table.hpp.example"
+}
+
+void note(Notes& notes, const Key& key, const Note& offer) {
+#include "common/services/channels/protocol/note.hpp.example"
+}
+
+void senders(Notes& notes, const End& end, std::uint32_t from, const Note& note) {
+#include "common/services/channels/protocol/senders.hpp.example"
+}
+
+void receiver(Below& below, Notes& notes, std::size_t head, std::uint32_t from, const Note& note) {
 #include "common/services/channels/protocol/receiver.hpp.example"
 }
 

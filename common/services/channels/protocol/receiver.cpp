@@ -5,12 +5,13 @@
 
 namespace lfc::channels {
 
-Key& Receiver::key(const Name& name) {
+Key& Receiver::key(const End& end) {
+  const Name& name = end.name;
   if (Key* known = find(name)) return *known;
   if (name.comm >= comms_.size()) comms_.resize(name.comm + 1);
   if (comms_[name.comm] == nullptr) comms_[name.comm] = std::make_unique<Comm>();
   Comm& streams = *comms_[name.comm];
-  const auto source = static_cast<std::size_t>(name.source);
+  const auto source = static_cast<std::size_t>(name.rank);
   if (source >= streams.size()) streams.resize(source + 1);
   if (streams[source] == nullptr) {
     streams[source] = std::make_unique<Stream>();
@@ -18,8 +19,8 @@ Key& Receiver::key(const Name& name) {
   }
   Stream& stream = *streams[source];
   const auto at = std::ranges::lower_bound(stream.keys, name.tag, {},
-                                           [](const auto& each) { return each->name.tag; });
-  Key& made = **stream.keys.insert(at, std::make_unique<Key>(name, stream));
+                                           [](const auto& each) { return each->end.name.tag; });
+  Key& made = **stream.keys.insert(at, std::make_unique<Key>(end, stream));
   ids_.push_back(&made);
   made.id = static_cast<std::uint32_t>(ids_.size());
   return made;
@@ -27,12 +28,12 @@ Key& Receiver::key(const Name& name) {
 
 Key* Receiver::find(Stream& stream, std::int32_t tag) noexcept {
   const auto at = std::ranges::lower_bound(stream.keys, tag, {},
-                                           [](const auto& each) { return each->name.tag; });
-  return at == stream.keys.end() || (*at)->name.tag != tag ? nullptr : at->get();
+                                           [](const auto& each) { return each->end.name.tag; });
+  return at == stream.keys.end() || (*at)->end.name.tag != tag ? nullptr : at->get();
 }
 
 Key* Receiver::find(const Name& name) noexcept {
-  Stream* stream = stream_of(name.comm, name.source);
+  Stream* stream = stream_of(name.comm, name.rank);
   return stream == nullptr ? nullptr : find(*stream, name.tag);
 }
 
@@ -121,7 +122,25 @@ void Receiver::start(Receive& receive) {
   settle_all(key);
   if (!key.clean || !key.stream->known || !key.stream->ordered) return;
   key.next_offer = key.native_starts * 2;
-  below_.offer(key);
+  offer(key);
+}
+
+void Receiver::offer(const Key& key) {
+  notes_.send(key.end.peer, {.kind = NoteKind::offer,
+                             .comm = key.end.name.comm,
+                             .sender = key.end.name.rank,
+                             .receiver = key.end.self,
+                             .tag = key.end.name.tag,
+                             .channel = key.id});
+}
+
+void Receiver::on_wish(std::uint32_t from, const Note& note) {
+  const Key* const key = find(note.channel);
+  const End asked{{note.comm, note.sender, note.tag}, from, note.receiver};
+  if (key == nullptr || key->end != asked) return;
+  Note reply = note;
+  reply.kind = NoteKind::open;
+  notes_.send(from, reply);
 }
 
 void Receiver::post_below(Receive& receive) {
@@ -186,8 +205,8 @@ void Receiver::give(Key& key, std::byte* frame, std::size_t size) {
 void Receiver::reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag) {
   if (tag < kAny) return;
   for_each(comm, [&](Key& key) {
-    if (key.early != 0 && (source < 0 || key.name.source == source) &&
-        (tag < 0 || key.name.tag == tag))
+    if (key.early != 0 && (source < 0 || key.end.name.rank == source) &&
+        (tag < 0 || key.end.name.tag == tag))
       give_early(*key.stream);
   });
 }
@@ -218,12 +237,13 @@ void Receiver::foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag
     return;
   }
   for_each(comm, [&](Key& key) {
-    if ((source < 0 || key.name.source == source) && (tag < 0 || key.name.tag == tag)) foreign(key);
+    if ((source < 0 || key.end.name.rank == source) && (tag < 0 || key.end.name.tag == tag))
+      foreign(key);
   });
 }
 
 std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
-  Stream* const from = stream_of(name.comm, name.source);
+  Stream* const from = stream_of(name.comm, name.rank);
   if (from == nullptr) return number;
   Stream& stream = *from;
   if (name.tag >= 0 && !stream.early.empty()) give_early(stream);

@@ -1,13 +1,14 @@
 // Receiver: the decision for each message on a channel whether a persistent request takes it, or the matching below
 // (Open MPI's ob1) gets it. The README of this folder has the proof.
 //
-//   Receiver receiver(below, head);
-//   Key& key = receiver.key({comm, source, tag});
+//   Receiver receiver(below, notes, head);
+//   Key& key = receiver.key({{comm, source, tag}, peer, self});
 //   Receive receive(key);                            // a persistent request
 //   receiver.start(receive);                         // MPI_Start: below.done(receive, ...) or below.post(receive)
 //   receiver.foreign(comm, kAny, tag);               // before any other receive is posted below
 //   receiver.on_frame({comm, source, tag}, number);  // before a message that came outside channels is given below
 //   receiver.on_message(key, bytes, size);           // a message has come on a channel
+//   receiver.on_wish(from, note);                    // a sender wants to use a channel
 //
 // Messages of one (communicator, source) come in the order in which they were sent, on channels or not.
 // Threads: one.
@@ -19,6 +20,8 @@
 #include <vector>
 
 #include "lfc/numbers.h"
+#include "services/channels/protocol/key_table.hpp"
+#include "services/channels/protocol/note.hpp"
 
 namespace lfc::channels {
 
@@ -26,12 +29,6 @@ inline constexpr std::int32_t kAny = -1;
 
 struct Key;
 struct Receive;
-
-struct Name {
-  std::uint32_t comm = 0;
-  std::int32_t source = 0, tag = 0;
-  bool operator==(const Name&) const = default;
-};
 
 // Stream: the messages of one process on one communicator. The matching below numbers them with 16 bits; messages from
 // channels that are given below get numbers in between.
@@ -55,9 +52,9 @@ struct Stream {
 };
 
 struct Key {
-  Key(const Name& what, Stream& from) : name(what), stream(&from) {}
+  Key(const End& of, Stream& from) : end(of), stream(&from) {}
 
-  Name name;
+  End end;
   Stream* stream;
   std::uint32_t id = 0;       // never used twice in a process
   bool on = false;            // messages come on the channel
@@ -109,8 +106,6 @@ class Below {
   virtual bool empty(const Key& key) = 0;
   // The receive is complete with this message.
   virtual void done(Receive& receive, const std::byte* frame, std::size_t size) = 0;
-  // The key may use its channel: its sender may be notified, if it was not notified before.
-  virtual void offer(Key& key) = 0;
 
  protected:
   ~Below() = default;
@@ -127,9 +122,10 @@ struct Totals {
 class Receiver {
  public:
   // `head`: bytes of a frame in front of the message.
-  Receiver(Below& below, std::size_t head) : below_(below), head_(head) {}
+  Receiver(Below& below, Notes& notes, std::size_t head)
+      : below_(below), notes_(notes), head_(head) {}
 
-  Key& key(const Name& name);
+  Key& key(const End& end);
   Key* find(const Name& name) noexcept;
   Key* find(std::uint32_t id) noexcept { return id - 1 < ids_.size() ? ids_[id - 1] : nullptr; }
   void add(Receive& receive);
@@ -149,6 +145,8 @@ class Receiver {
   std::uint16_t on_frame(const Name& name, std::uint16_t number);
   // Handles a message on the key's channel; may overwrite the head in `frame`.
   void on_message(Key& key, std::byte* frame, std::size_t size);
+  // Opens the channel for this peer, if the note names it as this process knows it.
+  void on_wish(std::uint32_t from, const Note& note);
   // Removes a communicator that is freed, with all its keys.
   void forget(std::uint32_t comm);
 
@@ -166,6 +164,7 @@ class Receiver {
   static Key* find(Stream& stream, std::int32_t tag) noexcept;
   template <class Do>
   void for_each(std::uint32_t comm, Do&& what);
+  void offer(const Key& key);
   void wait_here(Receive& receive) noexcept;
   static Receive& take_first(Key& key) noexcept;
   void settle(Receive& receive);
@@ -180,6 +179,7 @@ class Receiver {
   void foreign(Key& key);
 
   Below& below_;
+  Notes& notes_;
   std::size_t head_;
   std::vector<std::unique_ptr<Comm>> comms_;
   std::vector<Key*> ids_;  // from 1 on; null: gone

@@ -18,12 +18,15 @@ using lfc::channels::Below;
 using lfc::channels::kAny;
 using lfc::channels::Key;
 using lfc::channels::Name;
+using lfc::channels::Note;
+using lfc::channels::Notes;
 using lfc::channels::Outcome;
 using lfc::channels::Receive;
 using lfc::channels::Receiver;
 
 constexpr std::uint32_t kComm = 3;
-constexpr std::int32_t kSource = 1;
+constexpr std::int32_t kSource = 1, kSelf = 0;
+constexpr std::uint32_t kPeer = 5;
 constexpr std::size_t kHead = 14;
 
 // The requests of the receiver: persistent ones, and other receives.
@@ -87,7 +90,7 @@ class Matching {
 };
 
 // World: the steps of a sequence, and the request that got each message.
-class World final : private Below {
+class World final : private Below, private Notes {
  public:
   std::vector<int> got;       // by message: its request; -1: none
   std::vector<int> expected;  // likewise, as MPI says
@@ -97,7 +100,7 @@ class World final : private Below {
   World() {
     for (const int who : {kA, kB, kC, kLong}) {
       auto& receive = receives_[static_cast<std::size_t>(who)];
-      receive.emplace(receiver_.key({kComm, kSource, tag_of(who)}));
+      receive.emplace(receiver_.key({{kComm, kSource, tag_of(who)}, kPeer, kSelf}));
       receive->direct = who != kLong;
       receive->capacity = 100;
       receiver_.add(*receive);
@@ -185,10 +188,10 @@ class World final : private Below {
   void give(const Key& key, std::uint16_t number, std::byte* frame, std::size_t) override {
     int message = 0;
     std::memcpy(&message, frame + kHead, sizeof message);
-    deliver(number, {message, key.name.tag});
+    deliver(number, {message, key.end.name.tag});
   }
   bool empty(const Key& key) override {
-    const bool is_empty = !below_.waits(key.name.tag);
+    const bool is_empty = !below_.waits(key.end.name.tag);
     come();  // it makes progress
     return is_empty;
   }
@@ -197,9 +200,9 @@ class World final : private Below {
     std::memcpy(&message, frame + kHead, sizeof message);
     matched(got, message, who_of(receive));
   }
-  void offer(Key&) override { ++offers; }
+  void send(std::uint32_t, const Note&) override { ++offers; }
 
-  Receiver receiver_{*this, kHead};
+  Receiver receiver_{*this, *this, kHead};
   std::array<std::optional<Receive>, kOwn> receives_;
   std::array<bool, kOwn> active_{};
   std::array<Outcome, kOwn> states_{Outcome::cancelled, Outcome::cancelled, Outcome::cancelled,
@@ -354,5 +357,5 @@ TEST_CASE("channels: what was received on a communicator goes with it", "[channe
   CHECK(world.receiver().find(id) == nullptr);
   CHECK(world.receiver().find(Name{kComm, kSource, 0}) == nullptr);
   CHECK(world.receiver().on_frame({kComm, kSource, 0}, 77) == 77);
-  CHECK(world.receiver().key({kComm, kSource, 0}).id > id);
+  CHECK(world.receiver().key({{kComm, kSource, 0}, kPeer, kSelf}).id > id);
 }

@@ -1,0 +1,33 @@
+#include "services/channels/protocol/senders.hpp"
+
+#include <memory>
+
+namespace lfc::channels {
+
+Sender& Senders::use(const End& end) {
+  Sender* sender = senders_.find(end.name);
+  if (sender == nullptr) sender = &senders_.add(std::make_unique<Sender>(end));
+  ++sender->users;
+  return *sender;
+}
+
+void Senders::leave(Sender& sender) noexcept {
+  if (--sender.users == 0) senders_.erase(sender);
+}
+
+void Senders::on_note(std::uint32_t from, const Note& note) {
+  const Name name{note.comm, note.receiver, note.tag};
+  Sender* const sender = senders_.find(name);
+  if (sender == nullptr || sender->channel != 0 || sender->end != End{name, from, note.sender})
+    return;
+  if (note.kind == NoteKind::offer) {
+    Note reply = note;
+    reply.kind = NoteKind::wish;
+    reply.wish = sender->wish = ++wishes_;
+    notes_.send(from, reply);
+  } else if (note.kind == NoteKind::open && note.wish == sender->wish) {
+    sender->channel = note.channel;
+  }
+}
+
+}  // namespace lfc::channels
