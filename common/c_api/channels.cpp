@@ -28,11 +28,13 @@ using lfc::channels::Receiver;
 using lfc::channels::Sender;
 using lfc::channels::Senders;
 
-// The head of a message.
+// The head of a message, with its name at the receiver.
 struct MessageHead {
-  std::uint32_t channel = 0;
+  std::uint32_t channel;
+  std::int32_t rank, tag;
+  std::uint16_t comm;
 };
-static_assert(sizeof(MessageHead) <= LFC_CHANNEL_HEAD);
+static_assert(offsetof(MessageHead, comm) + sizeof(std::uint16_t) == LFC_CHANNEL_HEAD);
 
 // A note; it begins with a number that no channel has. Both processes run on one node.
 struct NoteFrame {
@@ -43,8 +45,8 @@ struct NoteFrame {
 
 lfc_channel_host host{};
 
-lfc_channel_name name_of(const Key& key) noexcept {
-  return {key.end.name.comm, key.end.name.rank, key.end.name.tag};
+lfc_channel_name name_of(const lfc::channels::Name& name) noexcept {
+  return {name.comm, name.rank, name.tag};
 }
 lfc::channels::Name name_of(const lfc_channel_name& name) noexcept {
   return {name.comm, name.rank, name.tag};
@@ -59,12 +61,13 @@ class Below final : public lfc::channels::Below {
   Outcome outcome(const Receive& receive) override {
     return static_cast<Outcome>(host.outcome(receive.owner));
   }
-  void give(const Key& key, std::uint16_t number, std::byte* frame, std::size_t size) override {
-    const lfc_channel_name name = name_of(key);
+  void give(const lfc::channels::Name& of, std::uint16_t number, std::byte* frame,
+            std::size_t size) override {
+    const lfc_channel_name name = name_of(of);
     host.give(&name, number, frame, size);
   }
   bool empty(const Key& key) override {
-    const lfc_channel_name name = name_of(key);
+    const lfc_channel_name name = name_of(key.end.name);
     return host.empty(&name, key.all.front()->owner);
   }
   void done(Receive& receive, const std::byte* frame, std::size_t size) override {
@@ -144,11 +147,10 @@ void lfc_channel_leave(lfc_channel_sender* sender) {
 bool lfc_channel_send(const lfc_channel_sender* of, const void* data, size_t size) {
   const Sender& sender = *reinterpret_cast<const Sender*>(of);
   if (sender.channel == 0) return false;
-  std::array<std::byte, LFC_CHANNEL_HEAD> head{};
-  const MessageHead message{sender.channel};
-  std::memcpy(head.data(), &message, sizeof message);
-  if (!channels->send_now(sender.end.peer, {{{head.data(), head.size()}, {data, size}}}))
-    return false;
+  const lfc::channels::End& end = sender.end;
+  const MessageHead head{sender.channel, end.self, end.name.tag,
+                         static_cast<std::uint16_t>(end.name.comm)};
+  if (!channels->send_now(end.peer, {{{&head, LFC_CHANNEL_HEAD}, {data, size}}})) return false;
   ++channels->sent;
   return true;
 }
@@ -194,12 +196,12 @@ uint16_t lfc_channels_frame(const lfc_channel_name* name, uint16_t number) {
 }
 
 void lfc_channels_arrived(void* frame, size_t size) {
-  MessageHead head;
+  MessageHead head{};
   if (size < LFC_CHANNEL_HEAD) return;
-  std::memcpy(&head, frame, sizeof head);
+  std::memcpy(&head, frame, LFC_CHANNEL_HEAD);
   if (head.channel != 0) {
-    if (Key* key = channels->receiver.find(head.channel))
-      channels->receiver.on_message(*key, static_cast<std::byte*>(frame), size);
+    channels->receiver.on_message(head.channel, {head.comm, head.rank, head.tag},
+                                  static_cast<std::byte*>(frame), size);
   } else if (NoteFrame note; size == sizeof note) {
     std::memcpy(&note, frame, sizeof note);
     channels->on_note(note);

@@ -196,7 +196,7 @@ namespace lfc::channels::examples {
 
 using lfc::examples::Given;
 
-extern const Given bytes, comm, number, peer, self, size, source, tag;
+extern const Given bytes, comm, id, number, peer, self, size, source, tag;
 constexpr std::int32_t kAny = -1;
 
 void key_table(const End& end) {

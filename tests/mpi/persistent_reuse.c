@@ -74,9 +74,47 @@ static void course(int round) {
   MPI_Comm_free(&second);
 }
 
+// The sender keeps its request, and so the channel, while the receiver frees its own, receives otherwise, and makes
+// requests of the same tag again.
+static void freed_receives(void) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int value = -1;
+  if (me == 0) MPI_Send_init(&value, 1, MPI_INT, 1, 3, comm, &request);
+  for (int i = 0; i < 240; ++i) {
+    doing("freed receives: message %d", i);
+    const bool early = i % 4 == 3, persistent = i / 12 % 3 != 2,
+               last = i % 12 > 8 && i / 12 % 2 == 1;
+    if (me == 1 && persistent && request == MPI_REQUEST_NULL)
+      MPI_Recv_init(&value, 1, MPI_INT, 0, 3, comm, &request);
+    if (me == 1 && !persistent && request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    if (early) pass(1, 0);
+    if (me == 0) {
+      value = i;
+      MPI_Start(&request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (early) pass(0, 1);
+    if (me != 1) continue;
+    value = -1;
+    if (early && last && persistent) MPI_Request_free(&request);
+    if (request == MPI_REQUEST_NULL) {
+      MPI_Recv(&value, 1, MPI_INT, i % 2 == 0 ? 0 : MPI_ANY_SOURCE, 3, comm, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Start(&request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    require(value == i, "got %d in message %d", value, i);
+    if (last && request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   for (int round = 0; ranks >= 3 && me < 3 && round < kRounds; ++round) course(round);
-  MPI_Barrier(MPI_COMM_WORLD);
+  if (ranks >= 2) freed_receives();
   return check_end();
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 
 namespace lfc::channels {
 
@@ -18,23 +20,17 @@ Key& Receiver::key(const End& end) {
     streams[source]->early.reserve(Stream::kMostEarly);
   }
   Stream& stream = *streams[source];
-  const auto at = std::ranges::lower_bound(stream.keys, name.tag, {},
-                                           [](const auto& each) { return each->end.name.tag; });
-  Key& made = **stream.keys.insert(at, std::make_unique<Key>(end, stream));
-  ids_.push_back(&made);
-  made.id = static_cast<std::uint32_t>(ids_.size());
+  Key& made = keys_.add(std::make_unique<Key>(end, stream));
+  try {
+    made.id = ids_.enter(made);
+    made.place = stream.keys.size();
+    stream.keys.push_back(&made);
+  } catch (const std::bad_alloc&) {
+    if (made.id != 0) ids_.leave(made.id);
+    keys_.erase(made);
+    throw;
+  }
   return made;
-}
-
-Key* Receiver::find(Stream& stream, std::int32_t tag) noexcept {
-  const auto at = std::ranges::lower_bound(stream.keys, tag, {},
-                                           [](const auto& each) { return each->end.name.tag; });
-  return at == stream.keys.end() || (*at)->end.name.tag != tag ? nullptr : at->get();
-}
-
-Key* Receiver::find(const Name& name) noexcept {
-  Stream* stream = stream_of(name.comm, name.rank);
-  return stream == nullptr ? nullptr : find(*stream, name.tag);
 }
 
 template <class Do>
@@ -42,7 +38,7 @@ void Receiver::for_each(std::uint32_t comm, Do&& what) {
   if (comm >= comms_.size() || comms_[comm] == nullptr) return;
   for (const auto& stream : *comms_[comm])
     if (stream != nullptr)
-      for (const auto& key : stream->keys) what(*key);
+      for (Key* key : stream->keys) what(*key);
 }
 
 void Receiver::add(Receive& receive) { receive.key->all.push_back(&receive); }
@@ -56,6 +52,18 @@ void Receiver::remove(Receive& receive) {
     --key->below;
     foreign(*key);
   }
+  if (key->all.empty()) erase(*key);
+}
+
+// A key that is made again later is not clean, and counts anew.
+void Receiver::erase(Key& key) {
+  if (key.early != 0) give_early(*key.stream);
+  std::vector<Key*>& keys = key.stream->keys;
+  keys[key.place] = keys.back();
+  keys[key.place]->place = key.place;
+  keys.pop_back();
+  ids_.leave(key.id);
+  keys_.erase(key);
 }
 
 void Receiver::wait_here(Receive& receive) noexcept {
@@ -135,11 +143,12 @@ void Receiver::offer(const Key& key) {
 }
 
 void Receiver::on_wish(std::uint32_t from, const Note& note) {
-  const Key* const key = find(note.channel);
   const End asked{{note.comm, note.sender, note.tag}, from, note.receiver};
+  const Key* const key = find(asked.name);
   if (key == nullptr || key->end != asked) return;
   Note reply = note;
   reply.kind = NoteKind::open;
+  reply.channel = key->id;
   notes_.send(from, reply);
 }
 
@@ -194,12 +203,15 @@ void Receiver::give_early(Stream& stream) {
   stream.used = 0;
 }
 
-void Receiver::give(Key& key, std::byte* frame, std::size_t size) {
-  Stream& stream = *key.stream;
+void Receiver::give(Stream& stream, const Name& name, std::byte* frame, std::size_t size) {
   ++stream.given;
-  ++key.waiting;
   ++totals_.given;
-  below_.give(key, static_cast<std::uint16_t>(stream.last + stream.given), frame, size);
+  below_.give(name, static_cast<std::uint16_t>(stream.last + stream.given), frame, size);
+}
+
+void Receiver::give(Key& key, std::byte* frame, std::size_t size) {
+  ++key.waiting;
+  give(*key.stream, key.end.name, frame, size);
 }
 
 void Receiver::reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag) {
@@ -251,12 +263,22 @@ std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
   stream.last = number;
   stream.known = true;
   if (name.tag >= 0)
-    if (Key* key = find(stream, name.tag)) {
+    if (Key* key = find(name)) {
       if (key->first != nullptr) key->on = false;  // its sender does not use the channel for these
       yield(*key);
       ++key->waiting;
     }
   return static_cast<std::uint16_t>(number + stream.given);
+}
+
+void Receiver::on_message(std::uint32_t id, const Name& name, std::byte* frame, std::size_t size) {
+  Key* key = ids_.find(id);
+  if (key == nullptr || key->end.name != name) key = find(name);
+  if (key != nullptr) return on_message(*key, frame, size);
+  Stream* const stream = stream_of(name.comm, name.rank);
+  if (stream == nullptr) return;  // the communicator was freed
+  if (!stream->early.empty()) give_early(*stream);
+  give(*stream, name, frame, size);
 }
 
 void Receiver::on_message(Key& key, std::byte* frame, std::size_t size) {
@@ -277,7 +299,8 @@ void Receiver::on_message(Key& key, std::byte* frame, std::size_t size) {
 void Receiver::forget(std::uint32_t comm) {
   for_each(comm, [this](Key& key) {
     for (Receive* each : key.all) each->key = nullptr;
-    ids_[key.id - 1] = nullptr;
+    ids_.leave(key.id);
+    keys_.erase(key);
   });
   if (comm < comms_.size()) comms_[comm].reset();
 }

@@ -7,9 +7,10 @@
 //   receiver.start(receive);                         // MPI_Start: below.done(receive, ...) or below.post(receive)
 //   receiver.foreign(comm, kAny, tag);               // before any other receive is posted below
 //   receiver.on_frame({comm, source, tag}, number);  // before a message that came outside channels is given below
-//   receiver.on_message(key, bytes, size);           // a message has come on a channel
+//   receiver.on_message(id, {comm, source, tag}, bytes, size);  // a message has come on a channel
 //   receiver.on_wish(from, note);                    // a sender wants to use a channel
 //
+// A key exists while it has requests. A sender may use its channel longer: such messages are given below.
 // Messages of one (communicator, source) come in the order in which they were sent, on channels or not.
 // Threads: one.
 #pragma once
@@ -19,6 +20,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/name_table.hpp"
 #include "lfc/numbers.h"
 #include "services/channels/protocol/key_table.hpp"
 #include "services/channels/protocol/note.hpp"
@@ -37,7 +39,7 @@ struct Stream {
   std::uint16_t given = 0;  // how many came from channels and were given below
   bool known = false;       // `last` is
   bool ordered = true;      // no number was left out
-  std::vector<std::unique_ptr<Key>> keys;  // by tag
+  std::vector<Key*> keys;   // in no order
 
   // Messages of channels that no request waited for, in the order in which they came.
   static constexpr std::size_t kMostEarly = 32, kRoom = 32 * 1024;
@@ -56,7 +58,8 @@ struct Key {
 
   End end;
   Stream* stream;
-  std::uint32_t id = 0;       // never used twice in a process
+  std::uint32_t id = 0;       // of its channel
+  std::size_t place = 0;      // in the stream's keys
   bool on = false;            // messages come on the channel
   bool clean = false;         // no receive posted below by others can match
   bool counted = false;       // `waiting` is exact
@@ -100,8 +103,8 @@ class Below {
  public:
   virtual void post(Receive& receive) = 0;  // may match at once
   virtual Outcome outcome(const Receive& receive) = 0;
-  // Gives a message of the key to the matching, under this number.
-  virtual void give(const Key& key, std::uint16_t number, std::byte* frame, std::size_t size) = 0;
+  // Gives a message of this name to the matching, under this number.
+  virtual void give(const Name& name, std::uint16_t number, std::byte* frame, std::size_t size) = 0;
   // Whether no message of the key waits there. May make progress, and so call the Receiver.
   virtual bool empty(const Key& key) = 0;
   // The receive is complete with this message.
@@ -126,10 +129,10 @@ class Receiver {
       : below_(below), notes_(notes), head_(head) {}
 
   Key& key(const End& end);
-  Key* find(const Name& name) noexcept;
-  Key* find(std::uint32_t id) noexcept { return id - 1 < ids_.size() ? ids_[id - 1] : nullptr; }
+  Key* find(const Name& name) noexcept { return keys_.find(name); }
   void add(Receive& receive);
-  // Removes a receive that neither waits here nor is posted below, or that its owner lets end below.
+  // Removes a receive that neither waits here nor is posted below, or that its owner lets end below. The key goes with
+  // its last receive.
   void remove(Receive& receive);
 
   void start(Receive& receive);
@@ -143,13 +146,14 @@ class Receiver {
   // Handles a message outside channels. Returns the number under which the matching below expects it. Tags < 0 are
   // those of the library, which no key has.
   std::uint16_t on_frame(const Name& name, std::uint16_t number);
-  // Handles a message on the key's channel; may overwrite the head in `frame`.
-  void on_message(Key& key, std::byte* frame, std::size_t size);
+  // Handles a message of this name on a channel, whose number was `id`; may overwrite the head in `frame`.
+  void on_message(std::uint32_t id, const Name& name, std::byte* frame, std::size_t size);
   // Opens the channel for this peer, if the note names it as this process knows it.
   void on_wish(std::uint32_t from, const Note& note);
   // Removes a communicator that is freed, with all its keys.
   void forget(std::uint32_t comm);
 
+  const KeyTable<Key>& keys() const noexcept { return keys_; }
   const Totals& totals() const noexcept { return totals_; }
 
  private:
@@ -161,7 +165,8 @@ class Receiver {
     const auto at = static_cast<std::size_t>(source);
     return at < streams.size() ? streams[at].get() : nullptr;
   }
-  static Key* find(Stream& stream, std::int32_t tag) noexcept;
+  void erase(Key& key);
+  void on_message(Key& key, std::byte* frame, std::size_t size);
   template <class Do>
   void for_each(std::uint32_t comm, Do&& what);
   void offer(const Key& key);
@@ -173,6 +178,7 @@ class Receiver {
   bool keep(Key& key, const std::byte* frame, std::size_t size) noexcept;
   bool take_early(Receive& receive);
   void give_early(Stream& stream);
+  void give(Stream& stream, const Name& name, std::byte* frame, std::size_t size);
   void give(Key& key, std::byte* frame, std::size_t size);
   void post_below(Receive& receive);
   void yield(Key& key);
@@ -182,7 +188,8 @@ class Receiver {
   Notes& notes_;
   std::size_t head_;
   std::vector<std::unique_ptr<Comm>> comms_;
-  std::vector<Key*> ids_;  // from 1 on; null: gone
+  KeyTable<Key> keys_;
+  NameTable<Key, std::uint32_t> ids_{24};
   Totals totals_;
 };
 

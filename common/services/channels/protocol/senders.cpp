@@ -18,9 +18,10 @@ void Senders::leave(Sender& sender) noexcept {
 void Senders::on_note(std::uint32_t from, const Note& note) {
   const Name name{note.comm, note.receiver, note.tag};
   Sender* const sender = senders_.find(name);
-  if (sender == nullptr || sender->channel != 0 || sender->end != End{name, from, note.sender})
-    return;
-  if (note.kind == NoteKind::offer) {
+  if (sender == nullptr || sender->end != End{name, from, note.sender}) return;
+  if (sender->channel != 0) {  // the receiver may have made its key again
+    if (note.kind == NoteKind::offer) sender->channel = note.channel;
+  } else if (note.kind == NoteKind::offer) {
     Note reply = note;
     reply.kind = NoteKind::wish;
     reply.wish = sender->wish = ++wishes_;

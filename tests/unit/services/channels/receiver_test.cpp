@@ -78,6 +78,11 @@ class Matching {
       }
     return false;
   }
+  // The receives of this request are from now on those of another one.
+  void rename(int from, int to) {
+    for (Posted& each : posted_)
+      if (each.who == from) each.who = to;
+  }
   bool waits(std::int32_t tag) const {
     for (const Sent& each : unexpected_)
       if (each.tag == tag) return true;
@@ -98,15 +103,31 @@ class World final : private Below, private Notes {
   std::uint64_t offers = 0;
 
   World() {
-    for (const int who : {kA, kB, kC, kLong}) {
-      auto& receive = receives_[static_cast<std::size_t>(who)];
-      receive.emplace(receiver_.key({{kComm, kSource, tag_of(who)}, kPeer, kSelf}));
-      receive->direct = who != kLong;
-      receive->capacity = 100;
-      receiver_.add(*receive);
-    }
+    for (const int who : {kA, kB, kC, kLong}) make(who);
+    first_id_ = receiver_.find(Name{kComm, kSource, 0})->id;
   }
   Receiver& receiver() { return receiver_; }
+
+  void make(int who) {
+    auto& receive = receives_[static_cast<std::size_t>(who)];
+    if (receive) return;
+    receive.emplace(receiver_.key({{kComm, kSource, tag_of(who)}, kPeer, kSelf}));
+    receive->direct = who != kLong;
+    receive->capacity = 100;
+    receiver_.add(*receive);
+  }
+  // An active receive still gets its message.
+  void free(int who) {
+    const auto at = static_cast<std::size_t>(who);
+    if (!receives_[at]) return;
+    receiver_.yield(*receives_[at]);
+    receiver_.remove(*receives_[at]);
+    receives_[at].reset();
+    const int freed = kOwn + others_++;
+    truth_.rename(who, freed);
+    below_.rename(who, freed);
+    active_[at] = false;
+  }
 
   void send(std::int32_t tag, bool on_channel, std::size_t size = 8) {
     const int message = static_cast<int>(got.size());
@@ -116,13 +137,15 @@ class World final : private Below, private Notes {
     if (on_channel) {
       std::vector<std::byte> frame(kHead + size);
       std::memcpy(frame.data() + kHead, &message, sizeof message);
-      receiver_.on_message(*receiver_.find(Name{kComm, kSource, tag}), frame.data(), frame.size());
+      const Name name{kComm, kSource, tag};
+      const Key* const key = receiver_.find(name);  // a sender may know only a key that is gone
+      receiver_.on_message(key == nullptr ? first_id_ : key->id, name, frame.data(), frame.size());
     } else {
       deliver(receiver_.on_frame({kComm, kSource, tag}, ++sent_), {message, tag});
     }
   }
   void start(int who) {
-    if (active_[static_cast<std::size_t>(who)]) return;
+    if (active_[static_cast<std::size_t>(who)] || !receives_[static_cast<std::size_t>(who)]) return;
     active_[static_cast<std::size_t>(who)] = true;
     if (const auto message = truth_.post({who, tag_of(who)}))
       matched(expected, message->number, who);
@@ -173,7 +196,7 @@ class World final : private Below, private Notes {
   }
   int who_of(const Receive& receive) const {
     for (std::size_t who = 0; who < kOwn; ++who)
-      if (&*receives_[who] == &receive) return static_cast<int>(who);
+      if (receives_[who] && &*receives_[who] == &receive) return static_cast<int>(who);
     return -1;
   }
 
@@ -185,10 +208,10 @@ class World final : private Below, private Notes {
   Outcome outcome(const Receive& receive) override {
     return states_[static_cast<std::size_t>(who_of(receive))];
   }
-  void give(const Key& key, std::uint16_t number, std::byte* frame, std::size_t) override {
+  void give(const Name& name, std::uint16_t number, std::byte* frame, std::size_t) override {
     int message = 0;
     std::memcpy(&message, frame + kHead, sizeof message);
-    deliver(number, {message, key.end.name.tag});
+    deliver(number, {message, name.tag});
   }
   bool empty(const Key& key) override {
     const bool is_empty = !below_.waits(key.end.name.tag);
@@ -211,10 +234,11 @@ class World final : private Below, private Notes {
   std::uint16_t sent_ = 0, numbered_ = 0;
   int others_ = 0;
   std::int32_t meanwhile_ = kAny;
+  std::uint32_t first_id_ = 0;
 };
 
 using Step = void (*)(World&);
-constexpr std::array<Step, 14> kSteps{
+constexpr std::array<Step, 16> kSteps{
     [](World& world) { world.send(0, true); },     [](World& world) { world.start(kA); },
     [](World& world) { world.start(kB); },         [](World& world) { world.send(0, false); },
     [](World& world) { world.start(kC); },         [](World& world) { world.send(1, true); },
@@ -222,6 +246,7 @@ constexpr std::array<Step, 14> kSteps{
     [](World& world) { world.cancel(kA); },        [](World& world) { world.send(0, true, 101); },
     [](World& world) { world.start(kLong); },      [](World& world) { world.take_by_probe(); },
     [](World& world) { world.send_meanwhile(0); }, [](World& world) { world.send(2, false); },
+    [](World& world) { world.free(kC); },          [](World& world) { world.make(kC); },
 };
 
 // The histories: none; channels in use; channels in use, with messages not received.
@@ -349,13 +374,42 @@ TEST_CASE("channels: a message taken by a probe does not keep requests below for
   CHECK(world.receiver().totals().here >= 130);
 }
 
+TEST_CASE("channels: a key goes with its last request, and its messages go below", "[channels]") {
+  World world;
+  run(world, "14051405");
+  const std::size_t keys = world.receiver().keys().size();
+  const std::uint64_t given = world.receiver().totals().given;
+  run(world, "5e");  // the early message is given below
+  CHECK(world.receiver().keys().size() == keys - 1);
+  CHECK(world.receiver().totals().given == given + 1);
+  run(world, "5f44");
+  CHECK(world.receiver().keys().size() == keys);
+  CHECK(world.receiver().totals().given == given + 2);
+  CHECK(world.right());
+  const std::uint64_t here = world.receiver().totals().here;
+  for (int turn = 0; turn < 10; ++turn) run(world, "45");
+  CHECK(world.receiver().totals().here >= here + 8);
+  CHECK(world.right());
+}
+
+TEST_CASE("channels: keys that come and go take no memory", "[channels]") {
+  World world;
+  const std::size_t keys = world.receiver().keys().size();
+  const std::size_t places = world.receiver().keys().count();
+  for (std::int32_t tag = 10; tag < 20000; ++tag) {
+    Receive receive(world.receiver().key({{kComm, kSource, tag}, kPeer, kSelf}));
+    world.receiver().add(receive);
+    world.receiver().remove(receive);
+  }
+  CHECK(world.receiver().keys().size() == keys);
+  CHECK(world.receiver().keys().count() == places);
+}
+
 TEST_CASE("channels: what was received on a communicator goes with it", "[channels]") {
   World world;
   run(world, "10101");
-  const std::uint32_t id = world.receiver().find(Name{kComm, kSource, 0})->id;
   world.receiver().forget(kComm);
-  CHECK(world.receiver().find(id) == nullptr);
+  CHECK(world.receiver().keys().size() == 0);
   CHECK(world.receiver().find(Name{kComm, kSource, 0}) == nullptr);
   CHECK(world.receiver().on_frame({kComm, kSource, 0}, 77) == 77);
-  CHECK(world.receiver().key({{kComm, kSource, 0}, kPeer, kSelf}).id > id);
 }
