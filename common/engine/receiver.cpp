@@ -51,6 +51,14 @@ void Receiver::on_placed(PeerId id, Meta meta, const Placing& frame) {
   if (!valid || !services_.placed(peer, meta, frame)) refuse(peer, meta);
 }
 
+// A notification takes a receive buffer for the time of this call, as a frame of a service does.
+void Receiver::on_notified(PeerId id, std::uint32_t value) {
+  if (!peers_.has(id) || peers_.at(id).is_lost()) return;
+  Peer& peer = peers_.at(id);
+  if (!arrived(peer, FrameType::service, 0) || !services_.notified(peer, value))
+    refuse(peer, {FrameType::service});
+}
+
 // The short path: messages for a host that is present. All other frames are left to on_frame().
 [[gnu::flatten]] int Receiver::on_ring(PeerId id, RingReader& ring, int limit) {
   if (!peers_.has(id) || host_.queues()) [[unlikely]]

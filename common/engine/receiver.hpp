@@ -53,6 +53,7 @@ class Receiver final : public FrameSink {
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   std::byte* place(PeerId peer, Meta meta, const Placing& frame) override;
   void on_placed(PeerId peer, Meta meta, const Placing& frame) override;
+  void on_notified(PeerId peer, std::uint32_t value) override;
   int on_ring(PeerId peer, RingReader& ring, int limit) override;
   PeerId on_connect(Link& link, const Address& from) override;
   const Address* published(const Address& claimed) const override {

@@ -134,7 +134,8 @@ struct RemoteOp : Waiting {
   PeerId peer = kNoPeer;
   Type type = Type::put;
   Stage stage = Stage::waiting;
-  bool native = false;  // the link moves the bytes
+  bool native = false;                        // the link moves the bytes
+  std::optional<std::uint32_t> notification;  // that goes with a put, by the link alone
   Result result = Result::ok;
   std::uint64_t name = 0;
   RegionRef region{};

@@ -18,6 +18,26 @@ Result result_from_wire(std::uint32_t value) noexcept {
   return value <= wire(Result::not_supported) ? static_cast<Result>(value) : Result::not_supported;
 }
 
+void count_native(Counters& counters, RemoteOp::Type type, std::size_t size) noexcept {
+  const bool put = type == RemoteOp::Type::put;
+  counters.add(put ? Counter::put_native_bytes : Counter::get_native_bytes, size);
+  counters.add(put ? Counter::bytes_sent : Counter::bytes_received, size);
+}
+
+// Lets the link begin an operation. `failed`, for a put with a notification: this link cannot notify.
+Link::Start start_in_link(Link& link, RemoteOp& op) noexcept {
+  if (op.notification)
+    return op.native
+               ? link.put_notified(op.peer, op.local, op.local_link, op.address, op.remote_link,
+                                   op.size, *op.notification, &op.link_operation)
+               : Link::Start::failed;
+  if (op.type == RemoteOp::Type::put)
+    return link.put(op.peer, op.local, op.local_link, op.address, op.remote_link, op.size,
+                    &op.link_operation);
+  return link.get(op.peer, op.local, op.local_link, op.address, op.remote_link, op.size,
+                  &op.link_operation);
+}
+
 // Returns whether the peer's link may copy within a call now.
 bool copies_now(const Peer& peer) noexcept {
   return peer.state == Peer::State::connected && peer.waiting.empty() &&
@@ -119,6 +139,28 @@ void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const 
   outcomes_.call_back();
 }
 
+void RemoteOrigin::put_notified(PeerId id, const void* source, std::uint64_t address,
+                                const RegionHandle& remote, std::size_t size, ServiceId service,
+                                std::uint32_t value, Operation* operation) noexcept {
+  {
+    const SendLock::Guard guard(lock_);
+    Peer& peer = peers_.at(id);
+    RemoteOp& op = begin(peer, RemoteOp::Type::put, const_cast<void*>(source), address, remote,
+                         size, operation);
+    op.notification = notification_word(service, value);
+    op.choice.reset();
+    if (!is_inside(remote, address, size)) {
+      finish(op, Result::bad_address);
+    } else {
+      op.native = peers_.connect(peer) && peer.link->traits().notified_puts;
+      if (op.native) op.remote_link = remote.links[peer.link_index];
+      op.local_link = {};
+      sender_.post(peer, peer.waiting, op);
+    }
+  }
+  outcomes_.call_back();
+}
+
 bool RemoteOrigin::put_at_once(PeerId peer, const void* source, std::uint64_t address,
                                const RegionHandle& remote, std::size_t size) noexcept {
   return transfer_at_once(peer, RemoteOp::Type::put, const_cast<void*>(source), address, remote,
@@ -141,7 +183,7 @@ bool RemoteOrigin::transfer_at_once(PeerId id, RemoteOp::Type type, void* memory
                                 ? peer.link->put(id, memory, {}, address, there, size, nullptr)
                                 : peer.link->get(id, memory, {}, address, there, size, nullptr);
   if (start != Link::Start::done) return false;
-  count_native(type, size);
+  count_native(counters_, type, size);
   return true;
 }
 
@@ -157,7 +199,7 @@ bool RemoteOrigin::put_pieces_at_once(PeerId id, std::span<const CopyPiece> piec
   if (!copies_now(peer) || fault(Fault::copy_refused) ||
       !peer.link->put_pieces(id, pieces, remote.links[peer.link_index]))
     return false;
-  count_native(RemoteOp::Type::put, bytes);
+  count_native(counters_, RemoteOp::Type::put, bytes);
   return true;
 }
 
@@ -174,6 +216,7 @@ RemoteOp& RemoteOrigin::begin(Peer& peer, RemoteOp::Type type, void* local, std:
   op.local = static_cast<std::byte*>(local);
   op.address = address;
   op.size = size;
+  op.notification.reset();
   ++peer.outstanding;
   return op;
 }
@@ -182,7 +225,7 @@ Sender::Step RemoteOrigin::send(Peer& peer, Waiting& item) {
   if (item.kind == Waiting::Kind::service)
     return target_.send_data(peer, static_cast<GetService&>(item));
   auto& op = static_cast<RemoteOp&>(item);
-  if (op.native) return send_native(peer, op);
+  if (op.native || op.notification) return send_native(peer, op);
   bool all_sent = true;
   const Sender::Attempt attempt = send_frame(peer, op, all_sent);
   if (attempt != Sender::Attempt::sent) return sender_.wait(peer, attempt);
@@ -231,38 +274,43 @@ Sender::Attempt RemoteOrigin::send_put(Peer& peer, RemoteOp& op) {
   return attempt;
 }
 
+// A put with a notification takes a receive buffer at the peer, as a frame of a service does.
 Sender::Step RemoteOrigin::send_native(Peer& peer, RemoteOp& op) {
+  if (op.notification && !peer.flow.may_depart(FrameType::service))
+    return sender_.wait(peer, Sender::Attempt::no_credit);
   if (fault(Fault::copy_refused)) return sender_.wait(peer, Sender::Attempt::no_room);
   const std::uint64_t began = op.choice ? MessageWays::now() : 0;
-  const Link::Start start = op.type == RemoteOp::Type::put
-                                ? peer.link->put(peer.id, op.local, op.local_link, op.address,
-                                                 op.remote_link, op.size, &op.link_operation)
-                                : peer.link->get(peer.id, op.local, op.local_link, op.address,
-                                                 op.remote_link, op.size, &op.link_operation);
+  const Link::Start start = start_in_link(*peer.link, op);
+  if (op.notification && start != Link::Start::again) {
+    peer.stall_counted = false;
+    if (start != Link::Start::failed) {
+      peer.flow.departed(FrameType::service, 0);
+      counters_.add(Counter::puts_notified);
+    }
+  }
   switch (start) {
     case Link::Start::again: return sender_.wait(peer, Sender::Attempt::no_room);
     case Link::Start::failed:
+      if (op.notification) {
+        peer.waiting.pop();
+        finish(op, Result::not_supported);
+        return Sender::Step::finished;
+      }
       op.native = false;
       op.choice.reset();  // no second way is left
       return Sender::Step::progressed;
     case Link::Start::started:
       peer.waiting.pop();
-      count_native(op.type, op.size);
+      count_native(counters_, op.type, op.size);
       op.stage = RemoteOp::Stage::in_link;
       return Sender::Step::finished;
     case Link::Start::done: break;
   }
   peer.waiting.pop();
-  count_native(op.type, op.size);
+  count_native(counters_, op.type, op.size);
   if (op.choice) ways_.copied(op, began);
   finish(op, Result::ok);
   return Sender::Step::finished;
-}
-
-void RemoteOrigin::count_native(RemoteOp::Type type, std::size_t size) noexcept {
-  const bool put = type == RemoteOp::Type::put;
-  counters_.add(put ? Counter::put_native_bytes : Counter::get_native_bytes, size);
-  counters_.add(put ? Counter::bytes_sent : Counter::bytes_received, size);
 }
 
 void RemoteOrigin::link_finished(Operation* self, Result result) {

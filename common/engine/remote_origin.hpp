@@ -52,6 +52,9 @@ class RemoteOrigin final : public MemoryPort,
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept override;
   void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept override;
+  void put_notified(PeerId peer, const void* source, std::uint64_t address,
+                    const RegionHandle& remote, std::size_t size, ServiceId service,
+                    std::uint32_t value, Operation* operation) noexcept override;
   bool put_pieces_at_once(PeerId peer, std::span<const CopyPiece> pieces,
                           const RegionHandle& remote) noexcept override;
   bool put_at_once(PeerId peer, const void* source, std::uint64_t address,
@@ -97,7 +100,6 @@ class RemoteOrigin final : public MemoryPort,
   Sender::Step send_native(Peer& peer, RemoteOp& op);
   Sender::Attempt send_frame(Peer& peer, RemoteOp& op, bool& all_sent);
   Sender::Attempt send_put(Peer& peer, RemoteOp& op);
-  void count_native(RemoteOp::Type type, std::size_t size) noexcept;
   void finish(RemoteOp& op, Result result) noexcept;
   static void link_finished(Operation* self, Result result);
   bool accept_get_data(Peer& peer, std::span<const std::byte> payload);

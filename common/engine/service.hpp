@@ -49,6 +49,14 @@ enum class ServiceId : std::uint8_t {
 inline constexpr std::size_t kServices = static_cast<std::size_t>(ServiceId::count_);
 constexpr std::size_t service_index(ServiceId id) noexcept { return static_cast<std::size_t>(id); }
 
+// The value of a notification has so many bits; the others name the service.
+inline constexpr unsigned kNotificationBits = 29;
+inline constexpr std::uint32_t kNotificationMask = (1u << kNotificationBits) - 1;
+static_assert(kServices <= 1u << (32 - kNotificationBits));
+constexpr std::uint32_t notification_word(ServiceId id, std::uint32_t value) noexcept {
+  return static_cast<std::uint32_t>(id) << kNotificationBits | (value & kNotificationMask);
+}
+
 class Service {
  public:
   using Verdict = lfc::Verdict;
@@ -61,6 +69,10 @@ class Service {
   // (LinkTraits::placed_payload): FrameSink::place() and on_placed(). `release` counts when no bytes are left to come.
   virtual std::byte* place(PeerId /*peer*/, const Placing& /*frame*/) { return nullptr; }
   virtual Verdict on_placed(PeerId /*peer*/, const Placing& /*frame*/) {
+    return Verdict::malformed;
+  }
+  // A put with a notification (MemoryPort::put_notified()) is in our memory. The value is untrusted.
+  virtual Verdict on_notified(PeerId /*peer*/, std::uint32_t /*value*/) {
     return Verdict::malformed;
   }
   // The peer is lost; messages posted to it have been completed with `unreachable`.

@@ -83,6 +83,18 @@ bool Services::placed(Peer& peer, Meta meta, const Placing& frame) {
   return verdict != Service::Verdict::malformed;
 }
 
+bool Services::notified(Peer& peer, std::uint32_t word) {
+  const std::uint32_t id = word >> kNotificationBits;
+  if (id >= kServices) return false;
+  Service* const service = services_[id];
+  const Service::Verdict verdict = service == nullptr
+                                       ? Service::Verdict::release
+                                       : service->on_notified(peer.id, word & kNotificationMask);
+  if (verdict == Service::Verdict::malformed) return false;
+  sender_.release(peer);
+  return true;
+}
+
 void Services::run() {
   std::uint32_t awake = std::exchange(awake_, 0u);
   for (; awake != 0; awake &= awake - 1) {

@@ -75,6 +75,8 @@ class Services final : public ServicePort, private PeerTable::Watcher {
   bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);
   std::byte* place(const Peer& peer, Meta meta, const Placing& frame);
   bool placed(Peer& peer, Meta meta, const Placing& frame);
+  // `word`: as notification_word() makes it.
+  bool notified(Peer& peer, std::uint32_t word);
   // Calls work() of the services that have been woken.
   void run();
 

@@ -116,6 +116,8 @@ class FrameSink {
     return nullptr;
   }
   virtual void on_placed(PeerId /*peer*/, Meta /*meta*/, const Placing& /*frame*/) {}
+  // A put_notified() of `peer` is in our memory. The value is the peer's choice.
+  virtual void on_notified(PeerId /*peer*/, std::uint32_t /*value*/) {}
   // Takes up to `limit` frames of `peer` from the front of this ring and returns their number. The others
   // come by on_frame(). A short path for short messages.
   virtual int on_ring(PeerId /*peer*/, RingReader& /*ring*/, int /*limit*/) { return 0; }
@@ -230,6 +232,14 @@ class Link {
   virtual Start put(PeerId, const void* /*source*/, const LinkRegion& /*local*/,
                     std::uint64_t /*remote_address*/, const LinkRegion& /*remote*/,
                     std::size_t /*size*/, Operation*) noexcept {
+    return Start::failed;
+  }
+  // As put(), and then calls the target's FrameSink::on_notified() with the value, once the bytes are visible there. It
+  // takes a receive buffer of the peer, as a frame does. The operation ends when the source is the caller's again.
+  // `failed`: nothing was written, and the target is not notified.
+  virtual Start put_notified(PeerId, const void* /*source*/, const LinkRegion& /*local*/,
+                             std::uint64_t /*remote_address*/, const LinkRegion& /*remote*/,
+                             std::size_t /*size*/, std::uint32_t /*value*/, Operation*) noexcept {
     return Start::failed;
   }
   // Puts the pieces in order; finished on return. False: some may have been written. For links that copy at once.

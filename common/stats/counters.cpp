@@ -20,6 +20,7 @@ constexpr std::array<CounterInfo, kCounters> kInfo{{
     {"window_growths", "times the credit window of a peer was enlarged"},
     {"put_native_bytes", "bytes of puts carried by single copy or RDMA"},
     {"get_native_bytes", "bytes of gets carried by single copy or RDMA"},
+    {"puts_notified", "puts whose notification went with them in one request of the device"},
     {"put_frames_bytes", "bytes of puts sent in frames and stored by the LFC engine of the target"},
     {"get_frames_bytes",
      "bytes of gets read by the LFC engine of the target and returned in frames"},

@@ -29,6 +29,7 @@ enum class Counter : std::uint8_t {
   window_growths,
   put_native_bytes,
   get_native_bytes,
+  puts_notified,
   put_frames_bytes,
   get_frames_bytes,
   fetches_copied,

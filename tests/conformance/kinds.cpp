@@ -110,10 +110,11 @@ Kind free_kind(const char* name, Free::Make make) {
   return {name, [make] { return std::make_unique<Free>(make); }};
 }
 
-Kind sim_kind(const char* name, bool remote_memory) {
+Kind sim_kind(const char* name, bool remote_memory, std::size_t notified_puts = 0) {
   SimOptions options;
   options.max_payload = 4096;
   options.remote_memory = remote_memory;
+  options.notified_puts = notified_puts;
   return {name, [options] { return std::make_unique<Simulated>(options); }};
 }
 
@@ -121,7 +122,8 @@ Kind sim_kind(const char* name, bool remote_memory) {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = [] {
-    std::vector<Kind> list{sim_kind("sim", false), sim_kind("sim+rma", true)};
+    std::vector<Kind> list{sim_kind("sim", false), sim_kind("sim+rma", true),
+                           sim_kind("sim+notified", true, 1u << 20)};
     list.push_back(free_kind("loop", make_loop));
     list.back().to_itself = true;
     list.push_back(free_kind("shm", make_shm));

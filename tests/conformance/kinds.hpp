@@ -33,6 +33,10 @@ struct End : FrameSink {
 
   void on_frame(PeerId peer, Meta meta, std::span<const std::byte> payload) override;
   PeerId on_connect(Link& from, const Address& address) override;
+  void on_notified(PeerId peer, std::uint32_t value) override {
+    notified.emplace_back(peer, value);
+    if (on_each_notified) on_each_notified();
+  }
   bool on_unanswered(PeerId peer, Link&, std::string_view) override {
     ++unanswered[peer];
     return turns;
@@ -49,6 +53,8 @@ struct End : FrameSink {
   bool turns = false;  // the result of on_unanswered(): the peer moves to another link
   bool keep_frames = true;
 
+  std::vector<std::pair<PeerId, std::uint32_t>> notified;
+  std::function<void()> on_each_notified;
   std::vector<Frame> frames;
   std::size_t frame_count = 0;
   std::map<PeerId, int> connected;  // on_connect() calls

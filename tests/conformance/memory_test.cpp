@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "conformance/kinds.hpp"
@@ -110,6 +113,80 @@ TEST_CASE("native put and get move the right bytes, exactly once", "[conformance
       }));
       REQUIRE(there.compare(0, 100 * kPiece, here, 0, 100 * kPiece) == 0);
       REQUIRE(lan.poll_until([&] { return lan[b].frame_count == 11; }));
+      lan[0].link->deregister_memory(local);
+      lan[b].link->deregister_memory(remote);
+      CHECK(lan[b].offences.empty());
+    }
+  }
+}
+
+TEST_CASE("a put with a notification reports itself once, behind its bytes", "[conformance]") {
+  for (const Kind& kind : kinds()) {
+    DYNAMIC_SECTION(kind.name) {
+      Lan lan(kind, 2);
+      if (!native(lan)) continue;
+      const int b = lan.other();
+      const PeerId peer = lan.id(0, b);
+      std::string there(1u << 20, 't');
+      std::string here = bytes_of(there.size(), 3);
+      LinkRegion remote, local;
+      REQUIRE(lan[b].link->register_memory(there.data(), there.size(), remote));
+      REQUIRE(lan[0].link->register_memory(here.data(), here.size(), local));
+      const auto base = reinterpret_cast<std::uint64_t>(there.data());
+      const auto put = [&](Flight& flight, std::size_t at, std::size_t size, std::uint32_t value) {
+        begin(lan, flight, [&] {
+          return lan[0].link->put_notified(peer, here.data() + at, local, base + at, remote, size,
+                                           value, &flight);
+        });
+      };
+      if (!lan[0].link->traits().notified_puts) {
+        std::printf("conformance: %s: no puts with notifications\n", kind.name.c_str());
+        Flight flight;
+        put(flight, 0, 8, 1);
+        CHECK(flight.start == Link::Start::failed);
+        CHECK(lan[b].notified.empty());
+        continue;
+      }
+      std::vector<std::pair<std::size_t, std::size_t>> parts;  // offset and size
+      std::size_t next = 0;
+      for (const std::size_t size :
+           std::initializer_list<std::size_t>{1, 7, 8, 255, 257, 4096, 65537, 300000}) {
+        parts.emplace_back(next, size);
+        next += size;
+      }
+      while (parts.size() < 200) {  // more than the link has receive buffers
+        parts.emplace_back(next, 1000);
+        next += 1000;
+      }
+      constexpr std::uint32_t kFirst = 0xffffff00u;  // value
+      bool behind = true;
+      lan[b].on_each_notified = [&] {
+        const auto [at, size] = parts[lan[b].notified.back().second - kFirst];
+        behind = behind && there.compare(at, size, here, at, size) == 0;
+      };
+      std::vector<std::unique_ptr<Flight>> flights;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        flights.push_back(std::make_unique<Flight>());
+        put(*flights.back(), parts[i].first, parts[i].second,
+            static_cast<std::uint32_t>(kFirst + i));
+        REQUIRE(flights.back()->start != Link::Start::failed);
+        if (i % 10 == 0) REQUIRE(lan.send(0, b, {FrameType::message}, "between", 7));
+      }
+      REQUIRE(lan.poll_until([&] {
+        return lan[b].notified.size() == parts.size() &&
+               std::all_of(flights.begin(), flights.end(),
+                           [](const auto& flight) { return flight->finished(); });
+      }));
+      for (int i = 0; i < 20; ++i) lan.poll();
+      REQUIRE(lan[b].notified.size() == parts.size());
+      CHECK(behind);
+      std::sort(lan[b].notified.begin(), lan[b].notified.end());  // they may overtake each other
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (flights[i]->calls == 1) CHECK(flights[i]->result == Result::ok);
+        CHECK(lan[b].notified[i].first == lan.id(b, 0));
+        CHECK(lan[b].notified[i].second == kFirst + i);
+      }
+      CHECK(lan[b].frame_count == 1 + parts.size() / 10);
       lan[0].link->deregister_memory(local);
       lan[b].link->deregister_memory(remote);
       CHECK(lan[b].offences.empty());

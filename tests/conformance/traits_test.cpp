@@ -84,6 +84,7 @@ TEST_CASE("traits say what a link does", "[conformance]") {
       CHECK(traits.wakes == !fds.empty());
       CHECK((!reaches_memory(lan) || traits.remote_memory));
       CHECK((!traits.one_sided || traits.remote_memory));
+      CHECK((!traits.notified_puts || traits.remote_memory));
       CHECK((!traits.either_way || (traits.remote_memory && traits.copies_at_once)));
       CHECK((!traits.registration_costs || traits.remote_memory));
     }

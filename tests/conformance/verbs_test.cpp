@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include "catch.hpp"
 #include "conformance/kinds.hpp"
 #include "deadline.hpp"
+#include "flight.hpp"
 
 #ifdef LFC_VERBS
 #include "link/verbs/ports.hpp"
@@ -133,21 +135,19 @@ void require_lost_once(End& end, PeerId peer) {
   REQUIRE(end.last_why.find("GID " + ip + " to GID " + ip + ": ") != std::string::npos);
 }
 
-// The device's count of receivers that were not ready.
-long not_ready() {
+long device_counter(const char* name) {
   std::string problem;
   const std::vector<verbs::Port> ports = verbs::list_ports(*verbs::load_api(problem));
-  long sum = 0;
-  for (const char* counter : {"rcvd_rnr_err", "send_rnr_err"}) {
-    std::ifstream file("/sys/class/infiniband/" + ports.front().device + "/ports/1/hw_counters/" +
-                       counter);
-    long count = -1;
-    file >> count;
-    REQUIRE(count >= 0);
-    sum += count;
-  }
-  return sum;
+  std::ifstream file("/sys/class/infiniband/" + ports.front().device + "/ports/1/hw_counters/" +
+                     name);
+  long count = -1;
+  file >> count;
+  REQUIRE(count >= 0);
+  return count;
 }
+
+// The device's count of receivers that were not ready.
+long not_ready() { return device_counter("rcvd_rnr_err") + device_counter("send_rnr_err"); }
 
 bool in_guest() { return std::getenv("LFC_RDMA_SHARE") != nullptr; }
 
@@ -301,6 +301,60 @@ TEST_CASE("verbs: no receiver is ever found not ready in a flood", "[verbs][devi
   REQUIRE(ends[0]->frame_count == sent);
   REQUIRE(sent > 1000);
   REQUIRE(not_ready() == before);
+}
+
+// The device counts packets of both ends. A request of one packet and its acknowledgement are two.
+TEST_CASE("verbs: a put with a notification is one request of the device", "[verbs][device]") {
+  if (!has_device()) return;
+  std::vector<std::byte> blob;
+  const auto from = open_end(0, blob);
+  const auto to = open_end(1, blob);
+  std::string why_not;
+  REQUIRE(from->link->connect(1, *to->address, why_not));
+  const auto poll_both = [&](const std::function<bool()>& condition) {
+    for (int i = 0; i < 1000000; ++i) {
+      if (condition()) return true;  // it may send, so it is called once more only if it is false
+      from->link->poll();
+      to->link->poll();
+    }
+    return false;
+  };
+  const Slice slice{"x", 1};
+  REQUIRE(poll_both([&] { return from->link->send(1, kMessage, &slice, 1) == SendStatus::sent; }));
+  REQUIRE(poll_both([&] { return to->frame_count == 1; }));
+  std::array<std::byte, 64> here{}, there{};
+  LinkRegion local, remote;
+  REQUIRE(from->link->register_memory(here.data(), here.size(), local));
+  REQUIRE(to->link->register_memory(there.data(), there.size(), remote));
+  constexpr std::size_t kPuts = 200;
+  const auto packets_of = [&](bool notifies) {
+    const long before = device_counter("sent_pkts");
+    for (std::size_t i = 0; i < kPuts; ++i) {
+      Flight put;
+      const auto base = reinterpret_cast<std::uint64_t>(there.data());
+      REQUIRE(poll_both([&] {
+        put.start = notifies
+                        ? from->link->put_notified(1, here.data(), local, base, remote, here.size(),
+                                                   7, &put)
+                        : from->link->put(1, here.data(), local, base, remote, here.size(), &put);
+        return put.start != Link::Start::again;
+      }));
+      REQUIRE(put.start == Link::Start::started);
+      REQUIRE(poll_both([&] { return put.calls == 1; }));
+      REQUIRE(put.result == Result::ok);
+    }
+    return device_counter("sent_pkts") - before;
+  };
+  const long notified = packets_of(true);
+  REQUIRE(poll_both([&] { return to->notified.size() == kPuts; }));
+  const long plain = packets_of(false);
+  std::printf("verbs: %zu puts are %ld packets with notifications, %ld without\n", kPuts, notified,
+              plain);
+  // Each half window of receive buffers is returned by a packet of its own.
+  CHECK(notified <= static_cast<long>(2 * kPuts + kPuts / 4));
+  CHECK(plain >= static_cast<long>(3 * kPuts));
+  from->link->deregister_memory(local);
+  to->link->deregister_memory(remote);
 }
 
 }  // namespace lfc

@@ -72,6 +72,14 @@ std::uint64_t SimFabric::copy_arrival(Node origin, Node target) noexcept {
   return pair(origin, target).silent ? kNever : now_ + delay;
 }
 
+void SimFabric::send_notification(Node from, const Copy& copy) {
+  Event event;
+  event.kind = Event::Kind::notification;
+  event.from = from;
+  event.value = *copy.notification;
+  enqueue(copy.target, now_, std::move(event));
+}
+
 // Notifies the receiver of the end of `from`, behind the frames that are still under way.
 void SimFabric::send_news(Node from, Node to) {
   Event event;

@@ -46,6 +46,7 @@ struct SimOptions {
   std::uint32_t stall_ticks = 200;
   std::uint32_t refuse_permille = 20;  // data frames and copies refused with `again` at random
   bool remote_memory = false;          // put() and get() work natively
+  std::size_t notified_puts = 0;       // bytes of the largest put_notified(); 0: there are none
   // Faults of the network, all off by default.
   std::uint32_t lose_permille = 0;
   std::uint32_t duplicate_permille = 0;
@@ -109,11 +110,13 @@ class SimFabric {
     std::uint64_t key = 0;
     std::uint64_t remote_address = 0;
     Operation* operation = nullptr;
+    std::optional<std::uint32_t> notification;  // for the target, when it has arrived
   };
   struct Event {
-    enum class Kind : std::uint8_t { frame, copy, broken };
+    enum class Kind : std::uint8_t { frame, copy, notification, broken };
     Kind kind = Kind::frame;
     Node from = 0;
+    std::uint32_t value = 0;  // of a notification
     std::vector<std::byte> bytes;
     Copy copy;
   };
@@ -146,6 +149,8 @@ class SimFabric {
   std::uint64_t frame_arrival(Pair& pair) noexcept;
   std::uint64_t copy_arrival(Node origin, Node target) noexcept;
   void send_news(Node from, Node to);
+  // Notifies the target of a copy now, before all frames that the origin sends later.
+  void send_notification(Node from, const Copy& copy);
   Pair& pair(Node from, Node to);
   bool refuse() noexcept;
   Result copy_result(Node origin, const Copy& copy) const noexcept;

@@ -12,7 +12,8 @@ constexpr int kPollLimit = 64;
 SimLink::SimLink(SimFabric& fabric, SimFabric::Node node, FrameSink& sink, Counters& counters)
     : Link({.name = "sim",
             .remote_memory = fabric.options_.remote_memory,
-            .one_sided = fabric.options_.remote_memory}),
+            .one_sided = fabric.options_.remote_memory,
+            .notified_puts = fabric.options_.notified_puts != 0}),
       fabric_(fabric),
       node_(node),
       sink_(sink),
@@ -124,10 +125,15 @@ int SimLink::poll() noexcept {
     switch (event.kind) {
       case SimFabric::Event::Kind::frame: handle_frame(event.from, event.bytes); break;
       case SimFabric::Event::Kind::broken: handle_broken(event.from); break;
+      case SimFabric::Event::Kind::notification:
+        handle_notification(event.from, event.value);
+        break;
       case SimFabric::Event::Kind::copy: {
         const Result result = fabric_.copy_result(node_, event.copy);
         if (result == Result::ok && event.copy.size != 0)
           std::memcpy(event.copy.destination, event.copy.source, event.copy.size);
+        if (result == Result::ok && event.copy.notification)
+          fabric_.send_notification(node_, event.copy);
         event.copy.operation->done(event.copy.operation, result);
         break;
       }
@@ -213,6 +219,14 @@ void SimLink::handle_broken(SimFabric::Node from) {
   }
 }
 
+void SimLink::handle_notification(SimFabric::Node from, std::uint32_t value) {
+  for (PeerId peer = 0; peer < remotes_.size(); ++peer) {
+    const Remote& remote = remotes_[peer];
+    if (remote.state == Remote::State::connected && remote.node == from)
+      return sink_.on_notified(peer, value);
+  }
+}
+
 void SimLink::break_remote(PeerId peer, std::string_view why) {
   remotes_[peer].state = Remote::State::broken;
   complete_copies(remotes_[peer].node);
@@ -251,9 +265,9 @@ Link::Start SimLink::start_copy(PeerId peer, SimFabric::Copy copy) noexcept {
   return Start::started;
 }
 
-Link::Start SimLink::put(PeerId peer, const void* source, const LinkRegion&,
-                         std::uint64_t remote_address, const LinkRegion& remote, std::size_t size,
-                         Operation* operation) noexcept {
+SimFabric::Copy SimLink::copy_of_put(const void* source, std::uint64_t remote_address,
+                                     const LinkRegion& remote, std::size_t size,
+                                     Operation* operation) noexcept {
   SimFabric::Copy copy;
   copy.destination = reinterpret_cast<void*>(remote_address);
   copy.source = source;
@@ -261,6 +275,22 @@ Link::Start SimLink::put(PeerId peer, const void* source, const LinkRegion&,
   copy.key = remote.key;
   copy.remote_address = remote_address;
   copy.operation = operation;
+  return copy;
+}
+
+Link::Start SimLink::put(PeerId peer, const void* source, const LinkRegion&,
+                         std::uint64_t remote_address, const LinkRegion& remote, std::size_t size,
+                         Operation* operation) noexcept {
+  return start_copy(peer, copy_of_put(source, remote_address, remote, size, operation));
+}
+
+Link::Start SimLink::put_notified(PeerId peer, const void* source, const LinkRegion&,
+                                  std::uint64_t remote_address, const LinkRegion& remote,
+                                  std::size_t size, std::uint32_t value,
+                                  Operation* operation) noexcept {
+  if (size > fabric_.options_.notified_puts) return Start::failed;
+  SimFabric::Copy copy = copy_of_put(source, remote_address, remote, size, operation);
+  copy.notification = value;
   return start_copy(peer, copy);
 }
 

@@ -35,6 +35,9 @@ class SimLink final : public Link {
   void deregister_memory(LinkRegion& region) noexcept override;
   Start put(PeerId peer, const void* source, const LinkRegion& local, std::uint64_t remote_address,
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
+  Start put_notified(PeerId peer, const void* source, const LinkRegion& local,
+                     std::uint64_t remote_address, const LinkRegion& remote, std::size_t size,
+                     std::uint32_t value, Operation* operation) noexcept override;
   Start get(PeerId peer, void* destination, const LinkRegion& local, std::uint64_t remote_address,
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
 
@@ -57,9 +60,13 @@ class SimLink final : public Link {
   void handle_hello(SimFabric::Node from, const Header& header, std::span<const std::byte> payload);
   void complete_copies(SimFabric::Node target);
   void handle_broken(SimFabric::Node from);
+  void handle_notification(SimFabric::Node from, std::uint32_t value);
   void break_remote(PeerId peer, std::string_view why);
   void drop() noexcept { counters_.add(Counter::frames_dropped); }
   Start start_copy(PeerId peer, SimFabric::Copy copy) noexcept;
+  static SimFabric::Copy copy_of_put(const void* source, std::uint64_t remote_address,
+                                     const LinkRegion& remote, std::size_t size,
+                                     Operation* operation) noexcept;
 
   SimFabric& fabric_;
   const SimFabric::Node node_;

@@ -177,7 +177,10 @@ void Frames::on_receive(const ibv_wc& ended, std::uint32_t index) noexcept {
   if (connection != nullptr && ok) {
     const auto word = load_pod<Word>(reinterpret_cast<const std::byte*>(&ended.imm_data));
     if (connection->state == State::setting_up) connection->state = State::open;
-    if (connection->state == State::open || connection->state == State::closing) {
+    if (ended.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+      counted = connection->state == State::open;
+      if (counted) shared_.sink.on_notified(connection->peer, ended.imm_data);
+    } else if (connection->state == State::open || connection->state == State::closing) {
       connection->credits += word.returned;
       if (connection->credits > connection->theirs.window)
         broken = "the peer returns more credits than its window has";

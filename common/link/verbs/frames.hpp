@@ -29,6 +29,11 @@ class Frames {
   std::size_t payload() const noexcept { return payload_; }
 
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept;
+  // Returns whether the peer promises a receive buffer for a write with immediate data, which takes one as a data frame
+  // does.
+  static bool may_notify(const Connection& connection) noexcept {
+    return connection.credits > kControlFrames;
+  }
   // Sends a frame of the link itself. False: no room, or the connection has failed.
   bool send_note(Connection& connection, std::uint8_t type) noexcept;
   void on_sent(Connection& connection, std::uint32_t number, ibv_wc_status status) noexcept;

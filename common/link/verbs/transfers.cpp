@@ -56,6 +56,8 @@ void Transfers::deregister_memory(LinkRegion& region) noexcept {
 
 Link::Start Transfers::start(const Request& request, Operation* operation) {
   if ((request.remote_region.key & kUsable) == 0) return Link::Start::failed;
+  const bool notifies = request.notification.has_value();
+  if (notifies && (request.size == 0 || request.size > largest_chunk_)) return Link::Start::failed;
   if (request.size == 0) return Link::Start::done;
   if (free_.empty()) return Link::Start::again;
   Transfer& transfer = *free_.back();
@@ -65,6 +67,7 @@ Link::Start Transfers::start(const Request& request, Operation* operation) {
   transfer.address = request.address;
   transfer.key = static_cast<std::uint32_t>(request.remote_region.key);
   transfer.left = request.size;
+  transfer.notification = request.notification;
   const auto* region = static_cast<const ibv_mr*>(request.local_region.local);
   if (region == nullptr && !(request.put && request.size <= inline_)) {
     transfer.registration = device_.register_memory(
@@ -112,6 +115,11 @@ Transfers::Issue Transfers::issue(Transfer& transfer) {
   request.wr.rdma.rkey = transfer.key;
   if (transfer.put && transfer.chunk <= inline_) request.send_flags = IBV_SEND_INLINE;
   const Work work{Work::What::transfer, 0, &transfer};
+  if (transfer.notification) {
+    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    request.imm_data = *transfer.notification;
+    return post(connection, request, work, false);
+  }
   const bool proves = transfer.put && transfer.chunk == transfer.left;
   if (!proves) return post(connection, request, work, false);
   if (const Issue issued = post(connection, request, {}, true); issued != Issue::done)

@@ -2,7 +2,8 @@
 //
 // A put is a write and, behind its last chunk, a read of its last byte. The end of the write proves that the other
 // device has the bytes, but not that its memory has them. A read of the same queue pair is served after the write, from
-// the memory. A get is a read. The device limits the reads under way (max_rd_atomic).
+// the memory. A get is a read. A put with a notification is a write with immediate data alone, of one chunk: the
+// target's device reports it after the bytes are in memory. The device limits the reads under way (max_rd_atomic).
 //
 //   Link::Start started = transfers.start(request, operation);   // Transfers::Request
 //   transfers.ended(*work.transfer, ok);                  // its completion
@@ -10,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ struct Transfer {
   Handle<ibv_mr> registration;  // of memory that the caller has not registered
   std::uint64_t address = 0;
   std::uint32_t key = 0;
+  std::optional<std::uint32_t> notification;  // immediate data
   std::size_t left = 0;
   std::size_t chunk = 0;
   Operation* operation = nullptr;
@@ -52,6 +55,7 @@ class Transfers {
     std::uint64_t address;
     const LinkRegion& remote_region;
     std::size_t size;
+    std::optional<std::uint32_t> notification = {};  // of a put
   };
   Link::Start start(const Request& request, Operation* operation);
   // Ends or continues the transfer whose chunk's last work request has completed.

@@ -75,7 +75,7 @@ bool VerbsLink::open(std::string& why_not) {
   const Device& device = *shared_.device;
   traits_.remote_memory =
       shared_.options.remote_memory && shared_.transfers.open(connections_.inline_size(), why_not);
-  traits_.one_sided = traits_.registration_costs = traits_.remote_memory;
+  traits_.one_sided = traits_.registration_costs = traits_.notified_puts = traits_.remote_memory;
   shared_.here.node = node_tag();
   shared_.here.gid = device.choice().gid.raw;
   shared_.here.lid = device.port().lid;
@@ -278,14 +278,19 @@ void VerbsLink::deregister_memory(LinkRegion& region) noexcept {
 Link::Start VerbsLink::transfer(bool put, PeerId peer, std::byte* local,
                                 const LinkRegion& local_region, std::uint64_t address,
                                 const LinkRegion& remote_region, std::size_t size,
-                                Operation* operation) noexcept {
+                                Operation* operation,
+                                std::optional<std::uint32_t> notification) noexcept {
   Connection* connection = connections_.of(peer);
   if (!traits_.remote_memory || connection == nullptr) return Start::failed;
   if (connection->state == State::setting_up) return Start::again;
   if (connection->state != State::open) return Start::failed;
   if (shared_.outstanding + 2 > kMostOutstanding) return Start::again;
-  return shared_.transfers.start(
-      {put, *connection, local, local_region, address, remote_region, size}, operation);
+  if (notification && !frames_.may_notify(*connection)) return Start::again;
+  const Start start = shared_.transfers.start(
+      {put, *connection, local, local_region, address, remote_region, size, notification},
+      operation);
+  if (notification && start == Start::started) --connection->credits;
+  return start;
 }
 
 Link::Start VerbsLink::put(PeerId peer, const void* source, const LinkRegion& local,
@@ -293,6 +298,14 @@ Link::Start VerbsLink::put(PeerId peer, const void* source, const LinkRegion& lo
                            Operation* operation) noexcept {
   auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(source));
   return transfer(true, peer, bytes, local, address, remote, size, operation);
+}
+
+Link::Start VerbsLink::put_notified(PeerId peer, const void* source, const LinkRegion& local,
+                                    std::uint64_t address, const LinkRegion& remote,
+                                    std::size_t size, std::uint32_t value,
+                                    Operation* operation) noexcept {
+  auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(source));
+  return transfer(true, peer, bytes, local, address, remote, size, operation, value);
 }
 
 Link::Start VerbsLink::get(PeerId peer, void* destination, const LinkRegion& local,

@@ -6,6 +6,9 @@
 //   health.hpp       events of the device and its port
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "link/verbs/connections.hpp"
 #include "link/verbs/frames.hpp"
 #include "link/verbs/handshake.hpp"
@@ -45,6 +48,9 @@ class VerbsLink final : public Link {
   void deregister_memory(LinkRegion& region) noexcept override;
   Start put(PeerId peer, const void* source, const LinkRegion& local, std::uint64_t address,
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
+  Start put_notified(PeerId peer, const void* source, const LinkRegion& local,
+                     std::uint64_t address, const LinkRegion& remote, std::size_t size,
+                     std::uint32_t value, Operation* operation) noexcept override;
   Start get(PeerId peer, void* destination, const LinkRegion& local, std::uint64_t address,
             const LinkRegion& remote, std::size_t size, Operation* operation) noexcept override;
 
@@ -59,7 +65,7 @@ class VerbsLink final : public Link {
   bool attend_to(Connection& connection, Clock::time_point now) noexcept;
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,
                  std::uint64_t address, const LinkRegion& remote_region, std::size_t size,
-                 Operation* operation) noexcept;
+                 Operation* operation, std::optional<std::uint32_t> notification = {}) noexcept;
 
   Shared shared_;
   Connections connections_{shared_};

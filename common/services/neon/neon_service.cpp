@@ -81,6 +81,17 @@ Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
                          payload.size() - sizeof header);
 }
 
+Service::Verdict NeonService::on_notified(PeerId peer, std::uint32_t key) {
+  const NotificationKeys::Stream* const stream = keys_.find(key);
+  if (stream == nullptr) return Verdict::malformed;
+  NeonWindow* const window = stream->window;
+  if (window == nullptr) return Verdict::release;
+  if (rank_of(window->members_.ranks, peer) != stream->origin) return Verdict::malformed;
+  ++window->received_;
+  return window->neon_.on_notified(stream->origin, stream->tag, key) ? Verdict::release
+                                                                     : Verdict::malformed;
+}
+
 void NeonService::on_lost(PeerId peer) {
   windows_.for_each([&](NeonWindow& window) { window.lost(peer); });
 }
@@ -113,6 +124,7 @@ NeonWindow::~NeonWindow() {
   neon::Statistics last = neon_.statistics();
   last.parked = 0;  // freed with the window
   add_statistics(service_->freed_, last);
+  service_->keys_.leave(*this);
   // Left over after the loss of a member: frames to the other members that wait for a credit, and direct writes to
   // them.
   waiting_.for_each([this](Waiting& waiting) {
@@ -131,7 +143,7 @@ void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uin
     if (peers[rank] >= members_.ranks.size()) members_.ranks.resize(peers[rank] + 1, kNoRank);
     members_.ranks[peers[rank]] = rank;
   }
-  writes_.connect(members_.peers);
+  writes_.connect(members_.peers, sent_);
   show_members();
 }
 
@@ -146,6 +158,9 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
   if (closing_) return true;
   neon::Header head = header;
   head.window = members_.names[to];
+  if (head.kind == neon::Kind::grant && !data.empty() && to != rank_ &&
+      port().link_traits(members_.peers[to]).notified_puts)
+    head.id = service_->keys_.key({this, to, head.tag}, head.generation);
   if (to == rank_) {
     std::vector<std::byte>& frame = own_.emplace_back(sizeof head + list.size() + data.size());
     neon::join_frame(frame.data(), head, list, data);

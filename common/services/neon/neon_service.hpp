@@ -31,6 +31,7 @@
 #include "engine/service_port.hpp"
 #include "look/published.hpp"
 #include "services/neon/neon_writes.hpp"
+#include "services/neon/notification_keys.hpp"
 #include "services/neon/protocol/exposure.hpp"
 #include "services/neon/protocol/neon.hpp"
 
@@ -58,6 +59,7 @@ class NeonService final : public Service {
 
   // Service
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  Verdict on_notified(PeerId peer, std::uint32_t key) override;
   void on_lost(PeerId peer) override;
   bool work() override;
 
@@ -69,6 +71,7 @@ class NeonService final : public Service {
   const bool serves_alone_;
   NameTable<NeonWindow, std::uint32_t> windows_{limits::kNeonWindowBits};
   neon::Statistics freed_;  // of windows that are gone
+  NotificationKeys keys_;
 };
 
 class NeonWindow final : private neon::Carrier {

@@ -17,6 +17,9 @@ struct NeonWrites::Write : Operation {
   const Target* to = nullptr;
   PeerId peer = kNoPeer;
   neon::Operation* op = nullptr;
+  MemoryPort* memory = nullptr;
+  neon::Rank rank = 0;
+  std::uint32_t key = 0;  // under which it notifies the target; 0: not at all
   std::uint64_t address = 0;
   RegionHandle region;
 };
@@ -66,21 +69,51 @@ void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offs
   write->peer = peers_[to];
   write->op = &op;
   write->address = write->region.address + offset;
-  write->done = [](Operation* self, Result result) {
-    const std::unique_ptr<Write> over(static_cast<Write*>(self));
-    const ServicePort::Access access(*over->port);
-    if (over->writes == nullptr) return;
-    std::erase(over->writes->started_, over.get());
-    over->writes->ended(*over->op, result);
-  };
+  write->memory = memory_;
+  write->rank = to;
+  write->key = write->to->mapped == nullptr ? op.key : 0;
+  if (write->key != 0) ++notifying_;
+  write->done = [](Operation* self, Result result) { over(static_cast<Write*>(self), result); };
   due_.push_back(std::move(write));
 }
 
+// A write has ended; called without Access. If the link cannot notify with it, nothing was written, and it begins anew.
+void NeonWrites::over(Write* write, Result result) {
+  std::unique_ptr<Write> ended(write);
+  {
+    const ServicePort::Access access(*ended->port);
+    NeonWrites* const writes = ended->writes;
+    if (writes == nullptr) return;
+    const bool notifies = std::exchange(ended->key, 0u) != 0;
+    if (notifies) --writes->notifying_;
+    if (!notifies || result != Result::not_supported) {
+      std::erase(writes->started_, write);
+      const bool notified = notifies && result == Result::ok;
+      if (notified) ++writes->sent_[ended->rank];
+      return writes->ended(*ended->op, result, notified);
+    }
+  }
+  begin(std::move(ended));
+}
+
+void NeonWrites::begin(std::unique_ptr<Write> write) {
+  Write& begun = *write.release();
+  if (begun.key != 0) {
+    begun.memory->put_notified(begun.peer, begun.op->data, begun.address, begun.region,
+                               begun.op->size, ServiceId::neon, begun.key, &begun);
+  } else {
+    begun.memory->put(begun.peer, begun.op->data, nullptr, begun.address, begun.region,
+                      begun.op->size, &begun);
+  }
+}
+
 // Called with Access.
-void NeonWrites::ended(neon::Operation& op, Result result) {
-  neon_.written(op, result == Result::ok            ? neon::Status::ok
-                    : result == Result::unreachable ? neon::Status::unreachable
-                                                    : neon::Status::range);
+void NeonWrites::ended(neon::Operation& op, Result result, bool notified) {
+  neon_.written(op,
+                result == Result::ok            ? neon::Status::ok
+                : result == Result::unreachable ? neon::Status::unreachable
+                                                : neon::Status::range,
+                notified);
 }
 
 void NeonWrites::start() {
@@ -98,12 +131,10 @@ void NeonWrites::start() {
       const bool inside = within <= to.size && each->op->size <= to.size - within;
       if (inside) std::memcpy(to.mapped + within, each->op->data, each->op->size);
       const ServicePort::Access access(port_);
-      ended(*each->op, inside ? Result::ok : Result::bad_address);
+      ended(*each->op, inside ? Result::ok : Result::bad_address, false);
       continue;
     }
-    Write& write = *each.release();
-    memory_->put(write.peer, write.op->data, nullptr, write.address, write.region, write.op->size,
-                 &write);
+    begin(std::move(each));
   }
 }
 

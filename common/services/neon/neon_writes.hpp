@@ -33,8 +33,11 @@ class NeonWrites {
   ~NeonWrites();
   NeonWrites(const NeonWrites&) = delete;
   NeonWrites& operator=(const NeonWrites&) = delete;
-  // `peers`: by rank; the caller keeps them.
-  void connect(std::span<const PeerId> peers) noexcept { peers_ = peers; }
+  // Both by rank; the caller keeps them. `sent`: a write that notifies counts there, as a frame does.
+  void connect(std::span<const PeerId> peers, std::span<int> sent) noexcept {
+    peers_ = peers;
+    sent_ = sent;
+  }
   // Called before the window is freed: writes under way to lost members end without a completion.
   void forget() noexcept;
 
@@ -55,7 +58,8 @@ class NeonWrites {
   }
   void add(neon::Rank to, const neon::Token& token, std::uint64_t offset, neon::Operation& op);
   void start();
-  bool idle() const noexcept { return due_.empty(); }
+  // True: no write is to be started, and none that notifies is under way.
+  bool idle() const noexcept { return due_.empty() && notifying_ == 0; }
 
   // Lets origins write to the announced buffer. Its registration may come from the cache, and then stays in it.
   void reveal(neon::Announcement& buffer);
@@ -68,7 +72,9 @@ class NeonWrites {
     std::byte* mapped = nullptr;
     std::uint64_t address = 0, size = 0;  // of the mapped memory, at the target
   };
-  void ended(neon::Operation& op, Result result);
+  void ended(neon::Operation& op, Result result, bool notified);
+  static void begin(std::unique_ptr<Write> write);
+  static void over(Write* write, Result result);
   bool take_cached(neon::Announcement& buffer, RegionHandle& region);
 
   const std::shared_ptr<void> owner_;
@@ -77,6 +83,8 @@ class NeonWrites {
   neon::Neon& neon_;
   const std::uint32_t rank_;
   std::span<const PeerId> peers_;            // by rank
+  std::span<int> sent_;                      // by rank
+  std::uint32_t notifying_ = 0;              // writes under way that notify
   SparseTable<Target> targets_;              // by rank; those of prepare() and map()
   std::vector<std::unique_ptr<Write>> due_;  // to be started by the host
   std::vector<Write*> started_;              // by it

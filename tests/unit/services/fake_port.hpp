@@ -123,6 +123,11 @@ struct FakeMemory final : MemoryPort {
            std::size_t size, Operation* operation) noexcept override {
     gets.push_back({peer, address, size, operation});
   }
+  void put_notified(PeerId peer, const void*, std::uint64_t address, const RegionHandle&,
+                    std::size_t size, ServiceId, std::uint32_t,
+                    Operation* operation) noexcept override {
+    puts.push_back({peer, address, size, operation});
+  }
   bool put_at_once(PeerId, const void*, std::uint64_t, const RegionHandle&,
                    std::size_t) noexcept override {
     return ++at_once, copies;

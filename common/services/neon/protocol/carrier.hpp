@@ -29,7 +29,8 @@ class Carrier {
   virtual Token expose(const Announcement&) { return {}; }
   virtual void conceal(const Announcement&) {}
   // Writes operation.data to `offset` in the memory that `token` names. False: not now. When the target's memory has
-  // changed, Neon::written(operation, status) follows, possibly inside the call.
+  // changed, Neon::written(operation, status) follows, possibly inside the call. If operation.key is not 0, the write
+  // may notify the target under that key. Then Neon::written() may follow as soon as the data is the caller's again.
   virtual bool write(Rank, const Token&, std::uint64_t /*offset*/, Operation&) { return false; }
 
   // --- The window at large, for put_notify and get_notify ---

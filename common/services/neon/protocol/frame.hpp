@@ -72,13 +72,26 @@ struct Header {
   // so far (confirm).
   std::uint32_t count = 0;
   std::uint32_t refund = 0;  // budget given back to the receiver of this frame, bytes
-  std::uint64_t id = 0;      // the origin's name for the operation
+  // The origin's name for the operation. Grant: the notification key, set by the carrier; 0: the origin has none.
+  std::uint64_t id = 0;
   std::uint64_t offset =
       0;  // in the buffer (data, get) or the result (answer); window displacement
   // Where the whole put ends in the buffer (data), bytes wanted (get...), announced (grant), offset within the put.
   std::uint64_t extra = 0;
 };
 static_assert(sizeof(Header) == 48);
+
+// Notification key: names the final frame of the only put of a generation. An origin may let a direct write carry the
+// key, in the same request of the device, and then sends no frame. The carrier makes a key of its number for an origin
+// and tag, which is not 0, and the last bits of the generation.
+inline constexpr unsigned kKeyGenerationBits = 8;
+inline constexpr unsigned kKeyNumberBits = 21;
+constexpr std::uint32_t generation_bits(std::uint32_t generation_or_key) noexcept {
+  return generation_or_key & ((1u << kKeyGenerationBits) - 1);
+}
+constexpr std::uint32_t notification_key(std::uint32_t number, std::uint32_t generation) noexcept {
+  return number << kKeyGenerationBits | generation_bits(generation);
+}
 
 // The carrier's key for direct writes of an origin to announced memory; opaque to the protocol.
 struct Token {

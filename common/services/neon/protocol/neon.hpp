@@ -46,8 +46,14 @@ class Neon final : private Outlet {
   // Sends frames that found no room. True: some still wait for room.
   bool pump();
   bool stalled() const noexcept { return !stalled_.empty(); }
-  // Carrier::write has ended.
-  void written(Operation& op, Status status) { origin_.written(op, status); }
+  // Carrier::write has ended. `notified`: it has notified the target.
+  void written(Operation& op, Status status, bool notified = false) {
+    origin_.written(op, status, notified);
+  }
+  // A write of this origin has notified us, under the key of this tag and generation. False: malformed, as on_frame().
+  bool on_notified(Rank from, std::uint32_t tag, std::uint32_t key) {
+    return is_lost(from) || target_.on_notified(from, tag, key);
+  }
 
  private:
   struct Control {

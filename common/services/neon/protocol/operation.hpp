@@ -63,8 +63,10 @@ struct Operation {
   Type type = Type::put;
   bool final = false;
   bool strong = false;
-  bool writing = false;  // its bytes go straight into the target's memory
-  bool issued = false;   // nothing of it waits here any more
+  bool writing = false;   // its bytes go straight into the target's memory
+  bool notified = false;  // and its write has notified the target
+  std::uint32_t key = 0;  // under which it may do so; 0: a frame follows it
+  bool issued = false;    // nothing of it waits here any more
   Status status = Status::ok;
   std::uint32_t generation = 0;
   std::uint64_t id = 0;           // in the table of operations that wait for a reply

@@ -162,7 +162,7 @@ std::uint64_t Origin::waiting(Rank target) const noexcept {
 
 void Origin::begin(Stream& to, Operation& op) {
   op.stream = &to;
-  op.writing = op.issued = false;
+  op.writing = op.issued = op.notified = false;
   op.status = Status::ok;
   op.unconfirmed = 0;
   op.id = 0;
@@ -204,6 +204,11 @@ Origin::Step Origin::issue(Stream& to, Operation& op) {
 }
 
 Origin::Step Origin::issue_put(Stream& to, Operation& op) {
+  if (op.notified) {
+    to.end_generation();  // without a frame
+    return Step::done;
+  }
+  if (op.writing && op.key != 0) return Step::writes;  // which may have notified
   if (is_withdrawn(to, op.generation)) {
     op.status = Status::withdrawn;
     if (op.final) to.end_generation();
@@ -215,6 +220,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
   if (large && !overrun && op.moved == 0 && to.granted == op.generation && to.token.size > 0 &&
       carrier_.can_write(to.target)) {
     const Step step = start_write(to, op);
+    if (op.notified) return issue_put(to, op);
     if (step != Step::done) return step;
   }
   const bool direct = large && op.moved == op.size;
@@ -258,6 +264,7 @@ Origin::Step Origin::start_write(Stream& to, Operation& op) {
   ++to.writing;
   op.writing = true;
   op.moved = op.size;
+  op.key = op.final && !op.strong && to.sent == 0 && to.writing == 1 ? to.key : 0;
   ++statistics_.written;
   if (carrier_.write(to.target, to.token, op.offset, op)) return Step::done;
   --statistics_.written;
@@ -421,6 +428,7 @@ bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
     to->granted = header.generation;
     to->size = header.extra;
     to->token = token;
+    to->key = static_cast<std::uint32_t>(header.id);
   }
   run(*to);
   return true;
@@ -456,10 +464,11 @@ bool Origin::pump(Rank target) {
   return true;
 }
 
-void Origin::written(Operation& op, Status status) {
+void Origin::written(Operation& op, Status status, bool notified) {
   Stream& to = *op.stream;
   --to.writing;
   op.writing = false;
+  op.notified = notified;
   if (status != Status::ok) op.status = status;
   answer_recall(to);
   if (op.issued) settle(op);

@@ -47,7 +47,8 @@ struct Stream {
   std::uint32_t sent = 0;        // and its frames that have been sent
   std::uint32_t granted = 0;     // the last generation known to be announced,
   std::uint64_t size = 0;        // its buffer,
-  Token token;                   // and how to write there
+  Token token;                   // and how to write there,
+  std::uint32_t key = 0;         // and to notify with the write
   std::uint32_t failed = 0;      // the last generation known to have been withdrawn
   std::uint32_t asked = 0;       // the last generation that was requested by `want`
   bool asked_always = false;
@@ -113,8 +114,8 @@ class Origin {
   void on_lost(Rank peer);
   // Called when the carrier has room again. False: not enough.
   bool pump(Rank peer);
-  // Carrier::write has ended.
-  void written(Operation& op, Status status);
+  // Carrier::write has ended. `notified`: it has notified the target.
+  void written(Operation& op, Status status, bool notified);
 
  private:
   struct Peer {

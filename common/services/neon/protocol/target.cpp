@@ -31,6 +31,21 @@ std::uint32_t cost_of(const Header& header, std::size_t size) noexcept {
   return (header.flags & kCharged) != 0 ? static_cast<std::uint32_t>(size) + kOverhead : 0;
 }
 
+// The fate of a received frame.
+enum class Fate : std::uint8_t { now, later, late, malformed };
+
+template <class Peer, class Record>
+Fate judge(const Peer& peer, const Record& each, const Header& header, std::size_t size,
+           std::uint32_t budget) {
+  const std::uint64_t cost = cost_of(header, size);
+  if (peer.held + peer.owed.count() + cost > budget) return Fate::malformed;
+  const auto ahead = static_cast<std::int32_t>(header.generation - each.announced);
+  if (ahead == 0 && each.live != nullptr) return Fate::now;
+  if (ahead > 0) return cost > 0 ? Fate::later : Fate::malformed;
+  const bool discarded = each.withdrawn != 0 && reached(each.withdrawn, header.generation);
+  return discarded ? Fate::late : Fate::malformed;
+}
+
 }  // namespace
 
 Target::Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
@@ -207,22 +222,11 @@ Target::Record* Target::record(Rank from, std::uint32_t tag) {
   return known;
 }
 
-Target::Fate Target::judge(Peer& peer, const Record& each, const Header& header,
-                           std::size_t size) const {
-  const std::uint64_t cost = cost_of(header, size);
-  if (peer.held + peer.owed.count() + cost > limits_.budget) return Fate::malformed;
-  const auto ahead = static_cast<std::int32_t>(header.generation - each.announced);
-  if (ahead == 0 && each.live != nullptr) return Fate::now;
-  if (ahead > 0) return cost > 0 ? Fate::later : Fate::malformed;
-  const bool discarded = each.withdrawn != 0 && reached(each.withdrawn, header.generation);
-  return discarded ? Fate::late : Fate::malformed;
-}
-
 bool Target::on_data(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
   Peer& peer = peers_.at(from);
   Record* each = record(from, header.tag);
   if (each == nullptr) return false;
-  switch (judge(peer, *each, header, size)) {
+  switch (judge(peer, *each, header, size, limits_.budget)) {
     case Fate::malformed: return false;
     case Fate::later: park(peer, *each, header, payload, size); return true;
     case Fate::late:
@@ -237,11 +241,26 @@ bool Target::on_data(Rank from, const Header& header, const std::byte* payload, 
   return true;
 }
 
+// Does what the final frame of the generation would do, which has no bytes and is the only one.
+bool Target::on_notified(Rank from, std::uint32_t tag, std::uint32_t key) {
+  const Record* const each = find_record(peers_, from, tag);
+  if (each == nullptr || each->granted == 0 ||
+      generation_bits(each->granted) != generation_bits(key))
+    return false;
+  Header header;
+  header.kind = Kind::data;
+  header.flags = kFinal;
+  header.tag = tag;
+  header.generation = each->granted;
+  header.count = 1;
+  return on_data(from, header, nullptr, 0);
+}
+
 bool Target::on_get(Rank from, const Header& header) {
   Peer& peer = peers_.at(from);
   Record* each = record(from, header.tag);
   if (each == nullptr) return false;
-  switch (judge(peer, *each, header, 0)) {
+  switch (judge(peer, *each, header, 0, limits_.budget)) {
     case Fate::malformed: return false;
     case Fate::later: park(peer, *each, header, nullptr, 0); return true;
     case Fate::late:

@@ -44,6 +44,8 @@ class Target {
   bool withdraw(Announcement& buffer);
 
   bool on_data(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+  // A write of the origin is in place that has notified under a key of this tag.
+  bool on_notified(Rank from, std::uint32_t tag, std::uint32_t key);
   bool on_get(Rank from, const Header& header);
   bool on_want(Rank from, const Header& header);
   bool on_heard(Rank from, const Header& header);
@@ -127,12 +129,9 @@ class Target {
     std::uint32_t held = 0;  // budget that parked data takes
     OwedCredits owed;        // budget to be given back, bytes
   };
-  // The fate of a received frame.
-  enum class Fate : std::uint8_t { now, later, late, malformed };
 
   // Returns the record of that tag, made now if the origin may name one more; else null.
   Record* record(Rank from, std::uint32_t tag);
-  Fate judge(Peer& peer, const Record& record, const Header& header, std::size_t size) const;
   void park(Peer& peer, Record& record, const Header& header, const std::byte* payload,
             std::size_t size);
   bool accept(Record& record, const Header& header, const std::byte* payload, std::size_t size);
