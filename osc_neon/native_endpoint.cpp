@@ -30,7 +30,8 @@ class NativeEndpoint final : public Endpoint {
         ranks_(ranks),
         memory_(memory),
         level_(service->serves_alone() ? MPIX_NEON_ASYNC : MPIX_NEON_NATIVE),
-        window_(std::move(service), rank, limits, memory, ranks) {
+        window_(std::move(service), rank, limits, memory, ranks),
+        target_(window_.neon().target()) {
     lfc_native_before_free(
         win_, [](void* self) { static_cast<NativeEndpoint*>(self)->close(); }, this);
     lfc_native_count_notifications(
@@ -63,8 +64,9 @@ class NativeEndpoint final : public Endpoint {
 
   Neon& neon() override { return window_.neon(); }
   int level() const override { return level_; }
-  bool polls() const override { return false; }  // btl lfc does
-  int poll() override { return 0; }
+  // btl lfc moves frames. Announcements that are completed through mapped memory are found here.
+  bool polls() const override { return target_.is_open(); }
+  int poll() override;
   void prepare(Rank target, std::uint64_t size) override {
     if (size > window_.neon().limits().eager) window_.writes().prepare(target);
   }
@@ -138,11 +140,24 @@ class NativeEndpoint final : public Endpoint {
   const Exposure& memory_;
   const int level_;
   NeonWindow window_;
+  Target& target_;
+  unsigned idle_polls_ = 0;  // since the last event
   bool closed_ = false;
   SendLock::Entry entry_ = SendLock::kRefused;  // of the thread that holds the lock
   std::optional<SharedMemory> own_;             // our counters, for local peers to map
   std::vector<LocalPeer> local_peers_;          // by rank; empty: none
 };
+
+int NativeEndpoint::poll() {
+  constexpr unsigned kWatchPolls = 1 << 13;  // some milliseconds
+  const int events = target_.look();
+  idle_polls_ = events > 0 ? 0 : idle_polls_ + 1;
+  if (idle_polls_ < kWatchPolls) return events;
+  idle_polls_ = 0;
+  for (const Rank origin : target_.open_origins())
+    if (window_.has_ended(origin)) neon().on_lost(origin);
+  return events;
+}
 
 Slot* NativeEndpoint::make_slots(std::uint32_t count) {
   std::vector<LocalPeer> local_peers(ranks_);
@@ -194,6 +209,30 @@ Limits agree_on_limits(const NeonService& service, MPI_Comm comm) {
   return {.frame = least[0], .eager = least[1], .budget = least[2]};
 }
 
+// Maps the announcements of the ranks whose window memory is mapped here. Collective.
+void map_peers(MPI_Win win, MPI_Comm comm, std::uint32_t ranks, NeonWindow& window) {
+  std::vector<lfc_native_memory> memories(ranks);
+  std::uint32_t mapped = 0;
+  for (std::uint32_t each = 0; each < ranks; ++each) {
+    lfc_native_memory& memory = memories[each];
+    if (lfc_native_mapped(win, static_cast<int>(each), &memory) && memory.size > 0) {
+      window.writes().map(each, memory.address, memory.size, static_cast<std::byte*>(memory.here));
+      ++mapped;
+    } else {
+      memory = {};
+    }
+  }
+  const SharedMemoryName own = mapped > 1 ? window.create_entries() : SharedMemoryName{};
+  std::vector<SharedMemoryName> names(ranks);
+  MPI_Allgather(&own, sizeof own, MPI_BYTE, names.data(), sizeof own, MPI_BYTE, comm);
+  for (std::uint32_t each = 0; each < ranks; ++each)
+    if (memories[each].here != nullptr)
+      window.map_peer(each, {static_cast<std::byte*>(memories[each].here), memories[each].size},
+                      names[each]);
+  MPI_Barrier(comm);  // all have opened them
+  window.close_entries();
+}
+
 Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   std::shared_ptr<NeonService> service = native_service();
   int rank = 0;
@@ -213,15 +252,10 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   const Limits limits = agree_on_limits(*service, comm);
   auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
                                   static_cast<std::uint32_t>(rank), ranks);
-  for (std::uint32_t each = 0; each < ranks; ++each) {
-    lfc_native_memory mapped;
-    if (lfc_native_mapped(win, static_cast<int>(each), &mapped) && mapped.size > 0)
-      made->window().writes().map(each, mapped.address, mapped.size,
-                                  static_cast<std::byte*>(mapped.here));
-  }
   const std::uint32_t id = made->window().id();
   std::vector<std::uint32_t> ids(ranks);
   MPI_Allgather(&id, 1, MPI_UINT32_T, ids.data(), 1, MPI_UINT32_T, comm);
+  map_peers(win, comm, ranks, made->window());
   made->window().connect(peers, ids);
   return made;
 }

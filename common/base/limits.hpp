@@ -175,6 +175,9 @@ inline const std::uint32_t kNeonFrame = limit("neon_frame", 64, 16384) / 64 * 64
 inline const std::uint32_t kNeonEager = limit("neon_eager", 1, 16384);
 inline const std::uint32_t kNeonBudget = std::max<std::uint64_t>(
     limit("neon_budget", 128, 1 << 16), std::uint64_t{kNeonFrame} + 64);  // kOverhead
+// Buffers of a rank that local peers find in mapped memory, and bytes of the largest put that is copied under the lock.
+inline const std::size_t kNeonEntries = power("neon_entries", 1, 1024);
+inline const std::uint64_t kNeonCopy = limit("neon_copy", 1, 64 * 1024);
 inline const std::uint32_t kNeonWindowBits = limit("neon_window_bits", 8, 20);
 inline const std::size_t kNeonReceives = limit("neon_receives", 1, 16);  // buffers, emulated
 inline const std::size_t kNeonSends = limit("neon_sends", 1, 64);

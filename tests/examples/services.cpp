@@ -16,6 +16,10 @@
 #include "services/multicast/protocol/tree.hpp"
 #include "services/neon/neon_counters.hpp"
 #include "services/neon/neon_service.hpp"
+#include "services/neon/notification_keys.hpp"
+#include "services/neon/protocol/arrivals.hpp"
+#include "services/neon/protocol/confirmation.hpp"
+#include "services/neon/protocol/mapped_entries.hpp"
 #include "services/neon/protocol/neon.hpp"
 #include "services/neon/protocol/slot.hpp"
 #include "services/neon/protocol/tag_table.hpp"
@@ -78,6 +82,38 @@ void neon_machine(neon::Rank target, neon::Rank from, const neon::Limits& limits
                   void (*give_up)(neon::Rank)) {
   using neon::Neon;
 #include "common/services/neon/protocol/neon.hpp.example"
+}
+
+void notification_keys(NotificationKeys& keys, NeonWindow& window, neon::Rank origin,
+                       std::uint32_t tag, std::uint32_t generation, std::uint32_t key,
+                       neon::Header& header) {
+#include "common/services/neon/notification_keys.hpp.example"
+}
+
+bool arrivals(neon::Arrivals& arrivals, const neon::Header& header) {
+#include "common/services/neon/protocol/arrivals.hpp.example"
+  return true;
+}
+
+bool confirmation(neon::Confirmer& confirmer, neon::Confirmations& confirmations,
+                  neon::Operation& op, neon::Rank target, std::uint32_t tag,
+                  std::uint32_t generation, std::uint32_t arrived, const neon::Header& header,
+                  void (*reply)(std::uint64_t)) {
+  using neon::Status;
+#include "common/services/neon/protocol/confirmation.hpp.example"
+  return true;
+}
+
+void mapped_entries(std::byte* memory, std::size_t count, const neon::MappedEntries& theirs,
+                    neon::Rank origin, neon::Rank rank, std::uint32_t tag, std::uint32_t generation,
+                    std::uint64_t place, std::uint64_t size) {
+  using neon::MappedEntries, neon::MappedEntry;
+#include "common/services/neon/protocol/mapped_entries.hpp.example"
+}
+
+void mapped_peers(NeonWindow& window, neon::Rank rank, std::span<std::byte> memory,
+                  std::vector<SharedMemoryName> (*allgather)(const SharedMemoryName&)) {
+#include "common/services/neon/mapped_peers.hpp.example"
 }
 
 void slot(void (*use)(const std::byte*), const std::byte* data) {

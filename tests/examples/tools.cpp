@@ -9,6 +9,7 @@
 #include "mca/libraries/mpix_neon/drain.hpp"
 #include "mca/libraries/mpix_neon/endpoint.hpp"
 #include "mca/libraries/mpix_neon/extents.hpp"
+#include "mca/libraries/mpix_neon/handles.hpp"
 #include "mca/libraries/mpix_neon/jobs.hpp"
 #include "mca/libraries/mpix_neon/native.hpp"
 #include "mca/libraries/mpix_neon/spin_lock.hpp"
@@ -81,8 +82,8 @@ namespace lfc::neon::examples {
 
 using lfc::examples::Given;
 
-extern const Given base, begin, bytes, data, disp, dynamic, end, progress, rank, sent, n, size_of,
-    tag, target, unit_of;
+extern const Given base, begin, bytes, data, disp, dynamic, end, progress, rank, sent, n, tag,
+    target;
 
 void datatype_pieces(MPI_Datatype type, int count, std::byte* packed, const std::byte* data) {
 #include "mca/libraries/mpix_neon/datatype_pieces.hpp.example"
@@ -96,9 +97,15 @@ void endpoint(Endpoint& endpoint, Operation& op) {
 #include "mca/libraries/mpix_neon/endpoint.hpp.example"
 }
 
-int extents_of(int ranks) {
+int extents_of(Rank rank, Rank ranks, std::uint64_t (*size_of)(Rank),
+               std::ptrdiff_t (*unit_of)(Rank)) {
 #include "mca/libraries/mpix_neon/extents.hpp.example"
   return MPI_SUCCESS;
+}
+
+struct neon_job {};
+void handles() {
+#include "mca/libraries/mpix_neon/handles.hpp.example"
 }
 
 void jobs(Jobs& jobs, Window& window, Endpoint& endpoint) {

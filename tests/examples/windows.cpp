@@ -23,6 +23,7 @@
 #include "services/windows/engine_carrier.hpp"
 #include "services/windows/epoch_calls.hpp"
 #include "services/windows/member_regions.hpp"
+#include "services/windows/notified_access.hpp"
 #include "services/windows/protocol/bundle.hpp"
 #include "services/windows/protocol/epochs.hpp"
 #include "services/windows/protocol/exposed_memory.hpp"
@@ -127,6 +128,11 @@ void member_regions(std::uint32_t ranks, std::span<const WindowFacts> facts) {
 
 void epoch_calls(Window& window, const View& origin, const View& there) {
 #include "common/services/windows/epoch_calls.hpp.example"
+}
+
+void notified_access(Window& window, const WindowCall& call, WindowStatus& status,
+                     bool (*count)(void*, std::uint64_t, std::uint64_t), void* context) {
+#include "common/services/windows/notified_access.hpp.example"
 }
 
 void exposed_memory(ExposedMemory& memory, std::span<const Run> runs, std::int64_t& base,

@@ -148,11 +148,10 @@ void ServiceFrames::act(Random& random) {
     const auto tag = static_cast<std::uint32_t>(random.below(kTags));
     neon::Origin& origin = now.neon->neon().origin();
     const neon::Status begun =
-        random.chance(500)
-            ? origin.put(put, 1, tag, 0, put.memory.data(), random.below(kBytes),
-                         random.chance(500), random.chance(300))
-            : origin.get(put, 1, tag, 0, put.memory.data(), random.between(1, kBytes),
-                         random.chance(500));
+        random.chance(500) ? origin.put(put, 1, tag, 0, put.memory.data(), random.below(kBytes),
+                                        random.chance(500), random.chance(300))
+                           : origin.get(put, 1, tag, 0, put.memory.data(),
+                                        random.between(1, kBytes), random.chance(500));
     if (begun != neon::Status::ok) now.puts.pop_back();
     return;
   }

@@ -55,6 +55,7 @@ run_world() { # run_world FAMILY SEED
     neon)
       in_mpi "$seed" 2 tests/neon/neon_thesis
       in_mpi "$seed" 3 tests/neon/neon_notified --few
+      in_mpi "$seed" 3 tests/neon/neon_mapped --few
       ;;
     ordered) in_mpi "$seed" 3 tests/ordered/ordered_order ;;
     *) echo "world.sh: no family '$1'" >&2; return 2 ;;

@@ -35,6 +35,8 @@ inline constexpr std::array kNeonCounters{
                 &neon::Statistics::grants},
     NeonCounter{"written", "puts that went straight into announced memory",
                 &neon::Statistics::written},
+    NeonCounter{"mapped", "puts and gets by loads and stores in mapped windows, without a frame",
+                &neon::Statistics::mapped},
     NeonCounter{"late", "frames for an announcement that was withdrawn", &neon::Statistics::late},
     NeonCounter{"overruns", "frames that did not fit their buffer and were discarded",
                 &neon::Statistics::overruns},

@@ -106,7 +106,8 @@ bool NeonService::work() {
 NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
                        const neon::Limits& limits, const neon::Exposure& exposure,
                        std::uint32_t ranks)
-    : service_(std::move(service)),
+    : MappedPeers(rank, ranks),
+      service_(std::move(service)),
       exposure_(exposure),
       rank_(rank),
       members_{std::vector(ranks, kNoPeer), Column<std::uint32_t>(), {}},

@@ -30,6 +30,7 @@
 #include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "look/published.hpp"
+#include "services/neon/mapped_peers.hpp"
 #include "services/neon/neon_writes.hpp"
 #include "services/neon/notification_keys.hpp"
 #include "services/neon/protocol/exposure.hpp"
@@ -74,7 +75,7 @@ class NeonService final : public Service {
   NotificationKeys keys_;
 };
 
-class NeonWindow final : private neon::Carrier {
+class NeonWindow final : public MappedPeers {
  public:
   NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank, const neon::Limits& limits,
              const neon::Exposure& exposure, std::uint32_t ranks);

@@ -68,7 +68,7 @@ void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offs
   write->to = targets_.find(to);  // not null, because can() is true
   write->peer = peers_[to];
   write->op = &op;
-  write->address = write->region.address + offset;
+  write->address = (token.size > 0 ? write->region.address : write->to->address) + offset;
   write->memory = memory_;
   write->rank = to;
   write->key = write->to->mapped == nullptr ? op.key : 0;

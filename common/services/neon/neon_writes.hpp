@@ -56,6 +56,7 @@ class NeonWrites {
     const Target* const known = targets_.find(to);
     return allowed_ && known != nullptr && (known->native || known->mapped != nullptr);
   }
+  // An empty token: `offset` is in the mapped memory.
   void add(neon::Rank to, const neon::Token& token, std::uint64_t offset, neon::Operation& op);
   void start();
   // True: no write is to be started, and none that notifies is under way.

@@ -70,11 +70,26 @@ Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint o
     const bool last = i + 1 == there.pieces().size();
     Operation& op = job.add();
     op.whole_end = static_cast<std::uint64_t>(offset + there.end());
+    op.continues = i > 0;
     status = neon.put(op, to, tag, static_cast<std::uint64_t>(offset + piece.offset), data,
                       piece.size, final && last, strong);
     data += piece.size;
   }
   return status;
+}
+
+// The short way, into a mapped buffer. False: nothing was done, and the long way reports the error, if any.
+bool put_mapped(Window& window, const void* data, int count, MPI_Datatype type, int target, int tag,
+                MPI_Aint offset, int target_count, MPI_Datatype target_type, bool final) {
+  const std::int64_t bytes = lfc_contiguous_bytes(type, count);
+  const bool alike = type == target_type && count == target_count;
+  if (bytes < 0 || offset < 0 ||
+      (!alike && lfc_contiguous_bytes(target_type, target_count) != bytes))
+    return false;
+  const std::lock_guard guard(window.endpoint());
+  return window.endpoint().neon().origin().put_mapped(
+      static_cast<Rank>(target), static_cast<std::uint32_t>(tag),
+      static_cast<std::uint64_t>(offset), data, static_cast<std::uint64_t>(bytes), final);
 }
 
 }  // namespace
@@ -116,6 +131,12 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
   if ((flags & ~(MPIX_NEON_NON_FINAL | MPIX_NEON_STRONG)) != 0) error = MPI_ERR_ARG;
   if (error != MPI_SUCCESS) return error;
   if (target == MPI_PROC_NULL) {
+    if (request != nullptr) *request = lfc_request_finished();
+    return MPI_SUCCESS;
+  }
+  if (generation == nullptr &&
+      put_mapped(window, origin, count, type, target, tag, offset, target_count, target_type,
+                 (flags & MPIX_NEON_NON_FINAL) == 0)) {
     if (request != nullptr) *request = lfc_request_finished();
     return MPI_SUCCESS;
   }

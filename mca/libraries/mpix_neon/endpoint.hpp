@@ -29,9 +29,9 @@ class Endpoint {
 
   virtual Neon& neon() = 0;
   virtual int level() const = 0;  // MPIX_NEON_EMULATED ...
-  // Whether frames move only in poll().
+  // Whether poll() has something to do.
   virtual bool polls() const { return true; }
-  // Moves frames; the number of events. With the lock.
+  // Moves frames, or looks for notifications in mapped memory; the number of events. With the lock.
   virtual int poll() = 0;
   // Before a put of `size` bytes to `target`. Without the lock.
   virtual void prepare(Rank /*target*/, std::uint64_t /*size*/) {}

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "services/neon/protocol/mapped_entries.hpp"
 #include "services/neon/protocol/operation.hpp"
 
 namespace lfc::neon {
@@ -31,7 +32,20 @@ class Carrier {
   // Writes operation.data to `offset` in the memory that `token` names. False: not now. When the target's memory has
   // changed, Neon::written(operation, status) follows, possibly inside the call. If operation.key is not 0, the write
   // may notify the target under that key. Then Neon::written() may follow as soon as the data is the caller's again.
+  // An empty token names the target's window, which is mapped here; then written() follows after the call.
   virtual bool write(Rank, const Token&, std::uint64_t /*offset*/, Operation&) { return false; }
+
+  // --- Announced buffers in windows that origins map (mapped_entries.hpp). Optional. ---
+
+  // Returns this process's entry for an origin and tag; null: the origin does not map the window, or there is no room.
+  virtual MappedEntry* own_entry(Rank /*origin*/, std::uint32_t /*tag*/) { return nullptr; }
+  // Returns the target's entry for this process and the tag; null: there is none yet.
+  virtual MappedEntry* entry_of(Rank /*target*/, std::uint32_t /*tag*/) { return nullptr; }
+  // Returns `size` bytes of the target's window, `within` bytes behind `place`; null: not all of it is in the window.
+  virtual std::byte* mapped(Rank /*target*/, std::uint64_t /*place*/, std::uint64_t /*within*/,
+                            std::uint64_t /*size*/) {
+    return nullptr;
+  }
 
   // --- The window at large, for put_notify and get_notify ---
 
@@ -84,6 +98,7 @@ struct Statistics {
   std::uint64_t deferred = 0;     // times that a put had to wait for its announcement
   std::uint64_t grants = 0;       // sent
   std::uint64_t written = 0;      // puts that went straight into memory
+  std::uint64_t mapped = 0;       // puts and gets by loads and stores, without a frame
   std::uint64_t late = 0;         // frames for an announcement that has been withdrawn
   std::uint64_t overruns = 0;     // frames that did not fit and were discarded
 };

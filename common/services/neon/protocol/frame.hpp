@@ -100,6 +100,11 @@ struct Token {
   alignas(8) std::byte bytes[kRoom] = {};
 };
 
+// Returns whether `size` bytes at `offset` lie in `room` bytes.
+constexpr bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
+  return offset <= room && size <= room - offset;
+}
+
 // Sizes, the same on all ranks of a window. Bytes.
 struct Limits {
   std::uint32_t frame = 4096;      // payload of one frame at most

@@ -55,6 +55,7 @@ struct Operation {
   void* context = nullptr;  // the caller's
   // The caller's: where the whole put ends of which this is a piece, in the target's buffer. 0: where this one ends.
   std::uint64_t whole_end = 0;
+  bool continues = false;  // the caller's: a piece of the same put has begun before
 
   // --- The protocol's ---
   enum class Type : std::uint8_t { put, get, put_notify, get_notify, confirm };
@@ -64,7 +65,8 @@ struct Operation {
   bool final = false;
   bool strong = false;
   bool writing = false;   // its bytes go straight into the target's memory
-  bool notified = false;  // and its write has notified the target
+  bool claimed = false;   // ... and a MappedEntry is busy for it
+  bool notified = false;  // ... and its write has notified the target
   std::uint32_t key = 0;  // under which it may do so; 0: a frame follows it
   bool issued = false;    // nothing of it waits here any more
   Status status = Status::ok;

@@ -5,32 +5,14 @@
 #include <cstring>
 #include <utility>
 
+#include "services/neon/protocol/origin_mapped.hpp"
+
 namespace lfc::neon {
 namespace {
-
-bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
-  return offset <= room && size <= room - offset;
-}
 
 // Returns where the bytes end; the largest number if that is beyond it.
 std::uint64_t end_of(std::uint64_t offset, std::uint64_t size) noexcept {
   return offset + std::min(size, ~offset);
-}
-
-// Returns the part of a notified put that its next frame carries, and describes it in the header.
-Portion portion_of(const Operation& op, std::uint32_t room, Header& header) noexcept {
-  Portion portion;
-  header.extra = op.moved;
-  if (op.runs.empty()) {
-    portion.runs = 1;
-    portion.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(op.size - op.moved, room));
-  } else {
-    portion = next_portion(op.runs, op.at, room);
-    header.extra = op.runs[op.at.index].within + op.at.moved;
-  }
-  header.kind = portion.runs > 1 ? Kind::put_runs : Kind::put_notify;
-  header.runs = static_cast<std::uint16_t>(portion.runs > 1 ? portion.runs : 0);
-  return portion;
 }
 
 // Returns the state of a target, made now if this is its first use.
@@ -67,7 +49,7 @@ Status Origin::put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
   if (outlet_.is_lost(target)) return Status::unreachable;
   Stream& to = stream(target, tag);
   op.whole_end = std::max(op.whole_end, end_of(offset, size));
-  if (to.granted == to.generation && op.whole_end > to.size) return Status::range;
+  if (!op.continues && !may_fit(to, 0, op.whole_end, carrier_)) return Status::range;
   op.type = Operation::Type::put;
   op.data = static_cast<std::byte*>(const_cast<void*>(data));
   op.size = size;
@@ -83,7 +65,7 @@ Status Origin::get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t 
   if (target >= peers_.size()) return Status::rank;
   if (outlet_.is_lost(target)) return Status::unreachable;
   Stream& from = stream(target, tag);
-  if (from.granted == from.generation && !fits(offset, size, from.size)) return Status::range;
+  if (!may_fit(from, offset, size, carrier_)) return Status::range;
   op.type = Operation::Type::get;
   op.data = static_cast<std::byte*>(data);
   op.size = size;
@@ -162,14 +144,16 @@ std::uint64_t Origin::waiting(Rank target) const noexcept {
 
 void Origin::begin(Stream& to, Operation& op) {
   op.stream = &to;
-  op.writing = op.issued = op.notified = false;
+  op.writing = op.claimed = op.notified = op.issued = false;
+  op.key = 0;
   op.status = Status::ok;
   op.unconfirmed = 0;
   op.id = 0;
   op.moved = 0;
   op.generation = to.generation;
-  if (op.final) to.generation = next_generation(to.generation);
   ++state_of(peers_, to.target).open;
+  if (access_mapped(to, op, carrier_, statistics_)) return settle(op);
+  if (op.final) to.generation = next_generation(to.generation);
   const bool first = to.queue.empty();
   to.queue.push(&op);
   if (first && !to.running) run(to);
@@ -232,7 +216,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
     const bool granted = to.granted == op.generation;
     if (!granted) {
       if (large) return ask(to, op, true);
-      if (!charge(to.target, bytes)) return ask(to, op, false);
+      if (!state_of(peers_, to.target).charge(bytes, limits_.budget)) return ask(to, op, false);
     }
     Header header;
     header.kind = Kind::data;
@@ -283,7 +267,8 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   }
   if (from.writing > 0) return Step::writes;
   const bool granted = from.granted == op.generation;
-  if (!granted && !charge(from.target, 0)) return ask(from, op, false);
+  if (!granted && !state_of(peers_, from.target).charge(0, limits_.budget))
+    return ask(from, op, false);
   Header header;
   header.kind = Kind::get;
   header.flags = granted ? 0 : kCharged;
@@ -303,62 +288,23 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   return Step::done;
 }
 
-Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
-  Header header;
-  header.tag = op.index;
-  header.generation = op.generation;
-  header.offset = op.offset;
-  if (op.type == Operation::Type::get_notify) {
-    header.kind = Kind::get_notify;
-    header.extra = op.size;
-    header.id = await(op);
-    if (outlet_.send(to.target, header, {}, {})) return Step::done;
-    stop_awaiting(op);
-    return Step::room;
-  }
-  header.count = op.frames;
-  do {
-    // Checked before the frame is built: each pass of the control program retries stalled peers.
-    if (!op.runs.empty() && !outlet_.has_room(to.target)) return Step::room;
-    if (op.strong) {
-      header.flags = kStrong;
-      header.id = await(op);
-    }
-    const Portion portion = portion_of(op, limits_.frame, header);
-    if (list_.size() < portion.list_size()) list_.resize(portion.list_size());
-    if (portion.list_size() > 0) write_list(op.runs, op.at, portion, list_.data());
-    if (!outlet_.send(to.target, header, {list_.data(), portion.list_size()},
-                      {op.data + op.moved, portion.bytes}))
-      return Step::room;
-    if (op.strong) ++op.unconfirmed;
-    op.moved += portion.bytes;
-    op.at = portion.end;
-  } while (op.moved < op.size);
-  return Step::done;
-}
-
 // Requests the announcement that the operation waits for, once.
 Origin::Step Origin::ask(Stream& to, const Operation& op, bool always) {
   const bool asked = (to.asked != 0 && to.asked == op.generation) || to.asked_always;
-  if (!asked || (always && !to.asked_always)) {
+  // An origin that finds later announcements in mapped memory needs a grant for this one alone.
+  const bool later = always && carrier_.mapped(to.target, 0, 0, 0) == nullptr;
+  if (!asked || (later && !to.asked_always)) {
     Header header;
     header.kind = Kind::want;
-    header.flags = always ? kAlways : 0;
+    header.flags = later ? kAlways : 0;
     header.tag = to.tag;
     header.generation = op.generation;
     to.asked = op.generation;
-    to.asked_always = to.asked_always || always;
+    to.asked_always = to.asked_always || later;
     ++statistics_.deferred;
     outlet_.control(to.target, header);
   }
   return always ? Step::grant : Step::budget;
-}
-
-bool Origin::charge(Rank target, std::uint64_t bytes) {
-  Peer& peer = state_of(peers_, target);
-  if (peer.charged + bytes + kOverhead > limits_.budget) return false;
-  peer.charged += static_cast<std::uint32_t>(bytes) + kOverhead;
-  return true;
 }
 
 // Completes the operation if nothing of it is left to wait for.
@@ -469,6 +415,7 @@ void Origin::written(Operation& op, Status status, bool notified) {
   --to.writing;
   op.writing = false;
   op.notified = notified;
+  if (std::exchange(op.claimed, false)) to.entry->release(op.generation, op.final);
   if (status != Status::ok) op.status = status;
   answer_recall(to);
   if (op.issued) settle(op);

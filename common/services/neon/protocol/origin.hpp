@@ -7,6 +7,9 @@
 // its *grant*. With a grant nothing is charged, and a large put goes straight into the target's
 // memory where the carrier can do that; its final frame leaves when that has happened.
 //
+// A put or get of a buffer that is mapped here needs no frame, if the target has published the announcement
+// (mapped_entries.hpp) and nothing of its generation has gone by frames.
+//
 // Why nothing waits for ever: a stream waits for room in the carrier (pumped), for a grant, or for its own direct
 // writes. The target replies to every `want`: at once, when it announces, or with kFailed. A target that withdraws a
 // buffer that this origin can write to waits for the origin's reply, which waits for those writes alone. Streams do not
@@ -55,6 +58,7 @@ struct Stream {
   std::uint32_t writing = 0;  // direct writes under way
   std::uint32_t recalled =
       0;  // the generation whose target waits for `heard` after these writes; 0: none
+  MappedEntry* entry = nullptr;  // in mapped memory of the target; null: not known
   bool running = false;
   bool listed = false;  // waits for room or budget
   Fifo<Operation> queue;
@@ -79,9 +83,14 @@ class Origin {
          Statistics& statistics);
 
   // Each begins one operation, whose `done` the caller has set. Not ok: nothing has begun. The pieces of one put, begun
-  // without a call in between, are all refused or none, if they have the same Operation::whole_end.
+  // without a call in between, are all refused or none, if they have the same Operation::whole_end, and all but the
+  // first have Operation::continues: the target may announce a buffer in mapped memory in between.
   Status put(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
              std::uint64_t size, bool final, bool strong);
+  // Puts without an operation, if the buffer is announced in mapped memory and nothing waits before it. False: nothing
+  // was done, and put() follows.
+  bool put_mapped(Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
+                  std::uint64_t size, bool final);
   Status get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
              std::uint64_t size, bool final);
   // Makes the last put to (target, tag) final if that is still waiting here: a notification that
@@ -129,6 +138,13 @@ class Origin {
     std::vector<Stream*> listed;
     std::uint64_t open = 0;
     std::uint32_t charged = 0;
+
+    // False: the budget does not suffice.
+    bool charge(std::uint64_t bytes, std::uint32_t budget) noexcept {
+      if (charged + bytes + kOverhead > budget) return false;
+      charged += static_cast<std::uint32_t>(bytes) + kOverhead;
+      return true;
+    }
   };
   enum class Step : std::uint8_t { done, grant, budget, room, writes };
 
@@ -142,7 +158,6 @@ class Origin {
   Step start_write(Stream& stream, Operation& op);
   void answer_recall(Stream& stream);
   Step ask(Stream& stream, const Operation& op, bool always);
-  bool charge(Rank target, std::uint64_t bytes);
   void settle(Operation& op);
   void finish(Operation& op);
   std::uint64_t await(Operation& op);

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "base/stored_words.hpp"
 #include "services/neon/protocol/origin.hpp"
 
 namespace lfc::neon {
 namespace {
-
-bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t room) noexcept {
-  return offset <= room && size <= room - offset;
-}
 
 // Returns the record of that origin and tag; null: there is none.
 template <class Peers>
@@ -50,7 +45,12 @@ Fate judge(const Peer& peer, const Record& each, const Header& header, std::size
 
 Target::Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
                Statistics& statistics)
-    : limits_(limits), outlet_(outlet), carrier_(carrier), statistics_(statistics), peers_(ranks) {}
+    : MappedTarget(carrier),
+      limits_(limits),
+      outlet_(outlet),
+      carrier_(carrier),
+      statistics_(statistics),
+      peers_(ranks) {}
 
 Target::~Target() {
   peers_.for_each([this](Peer& peer) {
@@ -71,7 +71,8 @@ Status Target::announce(Announcement& buffer) {
                   origin) != buffer.origins.begin() + static_cast<std::ptrdiff_t>(i))
       return Status::rank;
     const Record* known = find_record(peers_, origin, buffer.tag);
-    if (known != nullptr && (known->live != nullptr || known->recalled != nullptr))
+    if (known != nullptr &&
+        (known->live != nullptr || known->recalled != nullptr || known->closing != nullptr))
       return Status::busy;
     if (outlet_.is_lost(origin)) status = Status::unreachable;
   }
@@ -105,7 +106,7 @@ void Target::open(Record& each, Announcement& buffer) {
   if (each.wanted_always || (each.wanted && reached(each.announced, each.want))) grant(each);
   each.wanted = each.wanted && !reached(each.announced, each.want);
   Generation* first = each.early;
-  if (first == nullptr || first->number != each.announced) return;
+  if (first == nullptr || first->number != each.announced) return MappedTarget::open(each);
   each.early = first->next;
   adopt(each, *first);
   delete first;
@@ -174,6 +175,15 @@ bool Target::withdraw(Announcement& buffer) {
     if (origin >= peers_.size()) continue;
     Record* each = find_record(peers_, origin, buffer.tag);
     if (each == nullptr || each->live != &buffer) continue;
+    const MappedEntry::State state = close(*each);
+    if (state == MappedEntry::State::done) {  // a final put came first
+      fire(*each);
+      continue;
+    }
+    if (state == MappedEntry::State::busy) {
+      each->closing = &buffer;
+      ++buffer.unheard;
+    }
     each->withdrawn = each->announced;
     if (each->granted == each->announced) take_back(*each);
     each->close();
@@ -197,8 +207,10 @@ bool Target::withdraw(Announcement& buffer) {
 }
 
 // Handles the complete generation of a record: its notification and all its data have been received.
-void Target::fire(Record& each) {
+void Target::fire(Opened& opened) {
+  auto& each = static_cast<Record&>(opened);
   Announcement& buffer = *each.live;
+  close(each);
   buffer.notifications.add(1);
   if (buffer.persistent) {
     open(each, buffer);
@@ -389,63 +401,6 @@ std::uint32_t Target::collect(Rank origin) noexcept {
   return bytes;
 }
 
-// --- Notified access to the window at large ---
-
-bool Target::on_put_notify(Rank from, const Header& header, const std::byte* payload,
-                           std::size_t size) {
-  Slot* slot = carrier_.slot(header.tag);
-  bool good = slot != nullptr;
-  if (header.kind == Kind::put_runs) {
-    const std::optional<RunSpan> span = span_of_runs(header, payload, size);
-    if (!span) return false;
-    std::byte* first = carrier_.window(header.offset, span->begin, span->end - span->begin);
-    good = good && first != nullptr;
-    const auto store = [first](std::uint64_t at, const std::byte* data, std::size_t bytes) {
-      store_words(first + at, data, bytes);
-    };
-    if (good && !for_each_run(header, *span, payload, size, store)) return false;
-  } else {
-    std::byte* place = carrier_.window(header.offset, header.extra, size);
-    good = good && (place != nullptr || size == 0);
-    if (good) store_words(place, payload, size);
-  }
-  if (!good) ++statistics_.overruns;
-  if ((header.flags & kStrong) != 0)
-    reply(from, Kind::delivered, header.id, good ? 0 : kFailed | kOverrun);
-  if (header.count <= 1) {
-    if (good) slot->add(1);
-    return header.count == 1;
-  }
-  std::vector<Assembly>& under_way = peers_.at(from).assemblies;
-  auto found = std::find_if(under_way.begin(), under_way.end(), [&](const Assembly& each) {
-    return each.sequence == header.generation;
-  });
-  if (found == under_way.end()) {
-    if (under_way.size() >= kMaxAssemblies) return false;
-    under_way.push_back({header.generation, 0, false});
-    found = under_way.end() - 1;
-  }
-  ++found->received;
-  found->failed = found->failed || !good;
-  if (found->received < header.count) return true;
-  if (!found->failed && slot != nullptr) slot->add(1);
-  *found = under_way.back();
-  under_way.pop_back();
-  return true;
-}
-
-bool Target::on_get_notify(Rank from, const Header& header) {
-  Slot* slot = carrier_.slot(header.tag);
-  const std::byte* place = carrier_.window(header.offset, 0, header.extra);
-  if (slot == nullptr || (place == nullptr && header.extra > 0)) {
-    ++statistics_.overruns;
-    reply(from, Kind::answer, header.id, kFailed | kOverrun);
-    return true;
-  }
-  answer(from, header, place, nullptr, nullptr, slot);
-  return true;
-}
-
 // --- Ends ---
 
 void Target::drop_early(Peer& peer, Record& each) {
@@ -471,7 +426,13 @@ void Target::on_lost(Rank lost) {
     drop_early(*known, each);
     if (each.recalled != nullptr) each.heard();
     Announcement* buffer = each.live;
+    const bool done = close(each) == MappedEntry::State::done;
+    forget(each);
     if (buffer == nullptr) continue;
+    if (done) {
+      fire(each);
+      continue;
+    }
     each.live = nullptr;
     buffer->status = Status::unreachable;
     if (buffer->persistent) continue;

@@ -22,6 +22,7 @@
 #include "services/neon/protocol/carrier.hpp"
 #include "services/neon/protocol/confirmation.hpp"
 #include "services/neon/protocol/frame.hpp"
+#include "services/neon/protocol/mapped_target.hpp"
 #include "services/neon/protocol/operation.hpp"
 #include "services/neon/protocol/tag_table.hpp"
 
@@ -30,7 +31,7 @@ namespace lfc::neon {
 inline constexpr std::size_t kMaxTags = 1 << 16;        // of one origin, without an announcement
 inline constexpr std::size_t kMaxAssemblies = 1 << 12;  // notified puts of one origin under way
 
-class Target {
+class Target final : public MappedTarget {
  public:
   Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrier& carrier,
          Statistics& statistics);
@@ -82,13 +83,9 @@ class Target {
     std::uint32_t frames = 0;
     Fifo<Piece> pieces;
   };
-  struct Record {
-    Rank origin = 0;
-    std::uint32_t tag = 0;
-    std::uint32_t announced = 0;  // how often; the generation that `live` is for
-    std::uint32_t withdrawn = 0;  // the last generation that was withdrawn,
-    std::uint32_t granted = 0;    // the last generation granted to the origin
-    Announcement* live = nullptr;
+  struct Record : Opened {
+    std::uint32_t withdrawn = 0;       // the last generation that was withdrawn,
+    std::uint32_t granted = 0;         // the last generation granted to the origin
     Announcement* recalled = nullptr;  // withdrawn, and the origin has not sent `heard`
     Arrivals arrivals;                 // frames of that generation,
     std::uint32_t expected = 0;        // of so many; 0: not known yet
@@ -138,7 +135,7 @@ class Target {
   void accept_data(Record& record, const Header& header, const std::byte* payload,
                    std::size_t size);
   bool count(Record& record, const Header& header);
-  void fire(Record& record);
+  void fire(Opened& record) override;
   void open(Record& record, Announcement& buffer);
   void adopt(Record& record, Generation& early);
   void grant(Record& record);

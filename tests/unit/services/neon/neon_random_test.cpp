@@ -62,6 +62,7 @@ class Program {
       if (what > 1) REQUIRE(world_.step());
       if (what == 2)
         for (std::size_t rank = 0; rank < world_.size(); ++rank) world_[rank].neon.pump();
+      if (what == 3) world_[each.target].neon.target().look();
       check(each);
     }
     REQUIRE(world_.run());
@@ -154,6 +155,7 @@ TEST_CASE("random exchanges match exactly under delay and reordering", "[neon][e
     fabric.reorder = seed % 3 != 0;
     fabric.refuse = seed % 4 == 0 ? 0.4 : 0;
     fabric.writes = seed % 2 == 0;
+    fabric.entries = seed % 5 == 0 ? std::size_t{1} << seed % 3 : 0;
     Program program(fabric, 2 + seed % 4, 5);
     program.run();
   }

@@ -22,20 +22,24 @@ namespace lfc::neon {
 
 struct Fabric {
   std::uint64_t seed = 1;
-  bool reorder = false;  // else in order between two ranks
-  double refuse = 0;     // how often the carrier has no room
-  bool writes = false;   // it can write straight into announced memory
+  bool reorder = false;     // else in order between two ranks
+  double refuse = 0;        // how often the carrier has no room
+  bool writes = false;      // it can write straight into announced memory
+  std::size_t entries = 0;  // of each rank for announced buffers; 0: windows are not mapped
   Limits limits{};
 };
 
 class World {
  public:
   class Node final : public Carrier {
+    World& world_;
+    Rank rank_;
+
    public:
     Node(World& world, Rank rank)
-        : neon(static_cast<std::uint32_t>(world.size_), world.fabric.limits, *this),
-          world_(world),
-          rank_(rank) {}
+        : world_(world),
+          rank_(rank),
+          neon(static_cast<std::uint32_t>(world.size_), world.fabric.limits, *this) {}
 
     bool send(Rank to, const Header& header, std::span<const std::byte> list,
               std::span<const std::byte> data) override {
@@ -57,14 +61,28 @@ class World {
     }
     bool write(Rank, const Token& token, std::uint64_t offset, Operation& op) override {
       if (world_.chance(world_.fabric.refuse)) return false;
-      std::byte* address = nullptr;
+      std::uintptr_t address = 0;  // an empty token: `offset` is an address
       std::memcpy(&address, token.bytes, sizeof address);
-      world_.writes.push_back({rank_, address + offset, &op});
+      world_.writes.push_back({rank_, reinterpret_cast<std::byte*>(address + offset), &op});
       return true;
     }
+    MappedEntry* own_entry(Rank origin, std::uint32_t tag) override {
+      return table.empty() || !world_[origin].maps ? nullptr : entries().make(origin, tag);
+    }
+    MappedEntry* entry_of(Rank target, std::uint32_t tag) override {
+      return table.empty() || !maps ? nullptr : world_[target].entries().find(rank_, tag);
+    }
+    // The place of a buffer is its address.
+    std::byte* mapped(Rank target, std::uint64_t place, std::uint64_t within,
+                      std::uint64_t size) override {
+      if (table.empty() || !maps || size > world_[target].largest) return nullptr;
+      return place == 0 ? memory.data() : reinterpret_cast<std::byte*>(place + within);
+    }
+    MappedEntries entries() { return {reinterpret_cast<std::byte*>(table.data()), table.size()}; }
     std::byte* window(std::uint64_t displacement, std::uint64_t within,
                       std::uint64_t size) override {
       if (on_window) on_window();
+      if (!table.empty()) return reinterpret_cast<std::byte*>(displacement + within);
       const std::uint64_t begin = displacement + within;
       return begin <= memory.size() && size <= memory.size() - begin ? memory.data() + begin
                                                                      : nullptr;
@@ -76,13 +94,12 @@ class World {
     Neon neon;
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 16);
     std::deque<Slot> slots = std::deque<Slot>(8);
+    std::vector<MappedEntry> table = std::vector<MappedEntry>(world_.fabric.entries);
+    bool maps = true;                           // if there are entries
+    std::uint64_t largest = ~std::uint64_t{0};  // more bytes of this rank's window are not in it
     std::uint64_t sent[16] = {};
     std::uint64_t offered[16] = {};   // frames that were built, sent or refused
     std::function<void()> on_window;  // called before a place in the window is named
-
-   private:
-    World& world_;
-    Rank rank_;
   };
 
   struct Frame {
@@ -140,6 +157,7 @@ class World {
       while (!frames.empty() || !writes.empty())
         if (!step()) return false;
       for (auto& node : nodes_) more = node->neon.pump() || more;
+      for (auto& node : nodes_) more = node->neon.target().look() > 0 || more;
       more = more || !frames.empty() || !writes.empty();
     }
     return true;
