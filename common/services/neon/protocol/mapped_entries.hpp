@@ -21,8 +21,8 @@
 // entry knows that no copy runs, and a target that finds `busy` has to look again.
 // Invariants: no byte is written after close() has returned another state than busy, and is_done() shows all bytes
 // (tests/unit/services/neon/mapped_entries_test.cpp, all interleavings).
-// Threads: one target and one origin, in different processes. The peer may store anything into an entry: each side
-// checks what it reads.
+// Threads: one target and one origin, in different processes. The peer may store anything into an entry, so each side
+// checks the values that it loads.
 #pragma once
 
 #include <atomic>
