@@ -47,6 +47,7 @@ static const struct {
     {"persistent", persistent},
     {"pieces-beyond", pieces_beyond},
     {"pieces-early", pieces_early},
+    {"in-order", in_order},
 };
 
 int main(int argc, char** argv) {

@@ -318,3 +318,43 @@ static void t11_strong(void) {
   }
   close_window();
 }
+
+// Puts of one origin that overlap: the later one wins, whichever way each of them takes. Small ones may be frames and
+// large ones direct writes.
+static void overlapping(size_t size) {
+  unsigned char* const data = allocate(size);
+  unsigned char* const older = allocate(size);
+  memset(older, 0xaa, size);
+  MPI_Request ann = MPI_REQUEST_NULL;
+  const int one = 1;
+  if (me == 0) announce_init(0, (MPI_Aint)size, 1, &one, kTag, &ann);
+  for (uint64_t round = 0; round < 60 && me < 2; ++round) {
+    if (me == 0) {
+      MPI_Start(&ann);
+      wait_for(&ann);
+      verify(memory, size, key_of(1, 0, round), 1);
+      MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+      continue;
+    }
+    MPI_Request request[2];
+    fill(data, size, key_of(1, 0, round));
+    const int first = round % 2 == 0 ? 1 + (int)(round * 100) : (int)size;
+    put(older, first, 0, kTag, 0, MPIX_NEON_NON_FINAL, &request[0]);
+    put(data, (int)size, 0, kTag, 0, MPIX_NEON_FINAL, &request[1]);
+    for (int i = 0; i < 2; ++i) wait_for(&request[i]);
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  barrier();
+  if (me == 0) require(MPI_Request_free(&ann) == MPI_SUCCESS, "free");
+  free(data);
+  free(older);
+}
+
+static void in_order(void) {
+  open_window(200000);
+  overlapping(200000);
+  close_window();
+  open_unmapped_window(200000);
+  overlapping(200000);
+  close_unmapped_window();
+}

@@ -240,12 +240,8 @@ static void withdrawn(void) {
   open_window(200000);
   withdraw_large(200000);
   close_window();
-  memory = allocate(200000);  // no rank maps it
-  MPI_Win_create(memory, 200000, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-  require(MPIX_Neon_attach(win) == MPI_SUCCESS, "attach");
+  open_unmapped_window(200000);
   withdraw_large(kEager + 1);
   withdraw_large(200000);
-  close_window();
-  free(memory);
+  close_unmapped_window();
 }

@@ -34,6 +34,19 @@ static void close_window(void) {
   MPI_Win_free(&win);
 }
 
+// A window that no other rank maps.
+static void open_unmapped_window(size_t size) {
+  memory = allocate(size);
+  MPI_Win_create(memory, (MPI_Aint)size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  require(MPIX_Neon_attach(win) == MPI_SUCCESS, "attach");
+}
+
+static void close_unmapped_window(void) {
+  close_window();
+  free(memory);
+}
+
 static void announce_init(MPI_Aint disp, MPI_Aint size, int nranks, const int* who, int tag,
                           MPI_Request* ann) {
   const int error = MPIX_Neon_announce_init(disp, size, nranks, who, tag, 0, win, ann);

@@ -21,6 +21,12 @@ Peer& state_of(SparseTable<Peer>& peers, Rank target) {
   return peers.at(target, target);
 }
 
+// Returns whether the put can go straight into the buffer, and overtakes no bytes for the same place that frames carry.
+bool may_write(const Stream& to, const Operation& op, const Carrier& carrier) noexcept {
+  return op.moved == 0 && to.granted == op.generation && to.token.size > 0 &&
+         !to.framed.meets(op.offset, op.size) && carrier.can_write(to.target);
+}
+
 }  // namespace
 
 bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept {
@@ -201,8 +207,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
   const bool overrun = to.granted == op.generation && op.whole_end > to.size;
   if (overrun) op.status = Status::range;
   const bool large = op.size > limits_.eager;
-  if (large && !overrun && op.moved == 0 && to.granted == op.generation && to.token.size > 0 &&
-      carrier_.can_write(to.target)) {
+  if (large && !overrun && may_write(to, op, carrier_)) {
     const Step step = start_write(to, op);
     if (op.notified) return issue_put(to, op);
     if (step != Step::done) return step;
@@ -237,6 +242,7 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
       if (!granted) state_of(peers_, to.target).charged -= bytes + kOverhead;
       return Step::room;
     }
+    to.framed.add(header.offset, bytes);
     to.count_frame(last && op.final);
     if (op.strong) ++op.unconfirmed;
     op.moved += bytes;
@@ -245,6 +251,9 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
 }
 
 Origin::Step Origin::start_write(Stream& to, Operation& op) {
+  if (to.writing == 0) to.written = {};
+  if (to.written.meets(op.offset, op.size)) return Step::writes;
+  to.written.add(op.offset, op.size);
   ++to.writing;
   op.writing = true;
   op.moved = op.size;

@@ -6,6 +6,8 @@
 // the budget is used up, and for larger puts, the origin *wants* the announcement and waits for
 // its *grant*. With a grant nothing is charged, and a large put goes straight into the target's
 // memory where the carrier can do that; its final frame leaves when that has happened.
+// Frames of a generation may still be on their way. So a put that overlaps them goes by frames as well, and one that
+// overlaps a direct write waits for it.
 //
 // A put or get of a buffer that is mapped here needs no frame, if the target has published the announcement
 // (mapped_entries.hpp) and nothing of its generation has gone by frames.
@@ -17,6 +19,7 @@
 // Source: NEON thesis 5.2.5 (put), 4.4.2.2 (waiting is not shown), 7 (early sender).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,6 +43,20 @@ constexpr bool reached(std::uint32_t now, std::uint32_t then) noexcept {
   return static_cast<std::int32_t>(now - then) >= 0;
 }
 
+// The smallest range that contains all bytes that were added.
+struct Extent {
+  std::uint64_t begin = 0, end = 0;  // equal: none
+
+  void add(std::uint64_t offset, std::uint64_t size) noexcept {
+    if (size == 0) return;
+    begin = begin == end ? offset : std::min(begin, offset);
+    end = std::max(end, offset + size);
+  }
+  bool meets(std::uint64_t offset, std::uint64_t size) const noexcept {
+    return offset < end && begin < offset + size;
+  }
+};
+
 // The puts and gets of this process to one target and tag.
 struct Stream {
   Rank target = 0;
@@ -47,7 +64,8 @@ struct Stream {
   bool open = false;             // the window at large: needs no announcement
   std::uint32_t generation = 1;  // of the next put
   std::uint32_t sending = 1;     // the generation that is on its way,
-  std::uint32_t sent = 0;        // and its frames that have been sent
+  std::uint32_t sent = 0;        // and its frames that have been sent,
+  Extent framed;                 // and the bytes of the buffer that these write
   std::uint32_t granted = 0;     // the last generation known to be announced,
   std::uint64_t size = 0;        // its buffer,
   Token token;                   // and how to write there,
@@ -55,7 +73,8 @@ struct Stream {
   std::uint32_t failed = 0;      // the last generation known to have been withdrawn
   std::uint32_t asked = 0;       // the last generation that was requested by `want`
   bool asked_always = false;
-  std::uint32_t writing = 0;  // direct writes under way
+  std::uint32_t writing = 0;  // direct writes under way,
+  Extent written;             // and their bytes of the buffer, and those of some that are over
   std::uint32_t recalled =
       0;  // the generation whose target waits for `heard` after these writes; 0: none
   MappedEntry* entry = nullptr;  // in mapped memory of the target; null: not known
@@ -69,6 +88,7 @@ struct Stream {
   }
   void end_generation() noexcept {
     sent = 0;
+    framed = {};
     sending = next_generation(sending);
   }
 };
