@@ -75,6 +75,7 @@ program halo
   call requests
   call accumulates
   call own_counter
+  call absolute
   call MPI_Win_free(win, ierror)
   call MPI_Barrier(MPI_COMM_WORLD, ierror)
   if (me == 0) print '(a)', 'ok'
@@ -134,6 +135,32 @@ contains
     if (ierror /= MPI_SUCCESS .or. flag) call fail('test_notify: 42')
     call MPIX_Win_test_notify(win, 1, 41_c_int64_t, flag, ierror)
     if (ierror /= MPI_SUCCESS .or. .not. flag) call fail('test_notify: 41')
+  end subroutine
+
+  ! MPI_BOTTOM, with a datatype that contains the address of the buffer. Counter 0 is at 3 before.
+  subroutine absolute
+    double precision, volatile, save :: own(n)
+    integer(MPI_ADDRESS_KIND) :: place
+    integer :: datatype
+    call MPI_Get_address(own, place, ierror)
+    call MPI_Type_create_hindexed(1, [n], [place], MPI_DOUBLE_PRECISION, datatype, ierror)
+    call MPI_Type_commit(datatype, ierror)
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    own = me + 0.25d0
+    call MPIX_Put_notify(MPI_BOTTOM, 1, datatype, right, 0_MPI_ADDRESS_KIND, n, &
+                         MPI_DOUBLE_PRECISION, 0, win, ierror)
+    if (ierror /= MPI_SUCCESS) call fail('absolute: put_notify')
+    call await(0, 4_c_int64_t)
+    if (any(cells /= left + 0.25d0)) call fail('absolute: cells')
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    own = -1
+    call MPIX_Get_notify(MPI_BOTTOM, 1, datatype, right, 0_MPI_ADDRESS_KIND, n, &
+                         MPI_DOUBLE_PRECISION, 0, win, ierror)
+    if (ierror /= MPI_SUCCESS) call fail('absolute: get_notify')
+    if (any(own /= me + 0.25d0)) call fail('absolute: got')
+    call await(0, 5_c_int64_t)
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    call MPI_Type_free(datatype, ierror)
   end subroutine
 
   ! Tests the counter until it has been reached; wait_notify does the same in one call.

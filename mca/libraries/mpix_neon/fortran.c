@@ -67,6 +67,14 @@ void lfc_f_waitsome_notify(const MPI_Fint* win, const MPI_Fint* first, const MPI
 
 #pragma GCC visibility pop
 
+/* The variable that Fortran programs know as MPI_BOTTOM. Weak: Open MPI may have been built without Fortran. */
+extern int mpi_fortran_bottom_ __attribute__((weak, visibility("default")));
+
+/* Returns the buffer as C programs name it. */
+static void* buffer_at(const void* address) {
+  return address == &mpi_fortran_bottom_ ? MPI_BOTTOM : (void*)(uintptr_t)address;
+}
+
 void lfc_f_neon_attach(const MPI_Fint* win, MPI_Fint* ierror) {
   *ierror = MPIX_Neon_attach(MPI_Win_f2c(*win));
 }
@@ -95,8 +103,8 @@ void lfc_f_neon_put(const void* origin, const MPI_Fint* count, const MPI_Fint* t
                     MPI_Fint* ierror) {
   MPI_Request made = MPI_REQUEST_NULL;
   *ierror =
-      MPIX_Neon_put(origin, *count, MPI_Type_f2c(*type), *target, *tag, *offset, *target_count,
-                    MPI_Type_f2c(*target_type), *flags, MPI_Win_f2c(*win), &made);
+      MPIX_Neon_put(buffer_at(origin), *count, MPI_Type_f2c(*type), *target, *tag, *offset,
+                    *target_count, MPI_Type_f2c(*target_type), *flags, MPI_Win_f2c(*win), &made);
   *request = MPI_Request_c2f(made);
 }
 
@@ -112,8 +120,8 @@ void lfc_f_neon_get(void* origin, const MPI_Fint* count, const MPI_Fint* type,
                     MPI_Fint* ierror) {
   MPI_Request made = MPI_REQUEST_NULL;
   *ierror =
-      MPIX_Neon_get(origin, *count, MPI_Type_f2c(*type), *target, *tag, *offset, *target_count,
-                    MPI_Type_f2c(*target_type), *flags, MPI_Win_f2c(*win), &made);
+      MPIX_Neon_get(buffer_at(origin), *count, MPI_Type_f2c(*type), *target, *tag, *offset,
+                    *target_count, MPI_Type_f2c(*target_type), *flags, MPI_Win_f2c(*win), &made);
   *request = MPI_Request_c2f(made);
 }
 
@@ -134,16 +142,16 @@ void lfc_f_put_notify(const void* origin, const MPI_Fint* count, const MPI_Fint*
                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
                       MPI_Fint* ierror) {
-  *ierror = MPIX_Put_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
-                            MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win));
+  *ierror = MPIX_Put_notify(buffer_at(origin), *count, MPI_Type_f2c(*type), *target, *disp,
+                            *target_count, MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win));
 }
 
 void lfc_f_get_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type,
                       const MPI_Fint* target, const MPI_Aint* disp, const MPI_Fint* target_count,
                       const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
                       MPI_Fint* ierror) {
-  *ierror = MPIX_Get_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
-                            MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win));
+  *ierror = MPIX_Get_notify(buffer_at(origin), *count, MPI_Type_f2c(*type), *target, *disp,
+                            *target_count, MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win));
 }
 
 void lfc_f_accumulate_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
@@ -151,9 +159,9 @@ void lfc_f_accumulate_notify(const void* origin, const MPI_Fint* count, const MP
                              const MPI_Fint* target_count, const MPI_Fint* target_type,
                              const MPI_Fint* op, const MPI_Fint* idx, const MPI_Fint* win,
                              MPI_Fint* ierror) {
-  *ierror =
-      MPIX_Accumulate_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
-                             MPI_Type_f2c(*target_type), MPI_Op_f2c(*op), *idx, MPI_Win_f2c(*win));
+  *ierror = MPIX_Accumulate_notify(buffer_at(origin), *count, MPI_Type_f2c(*type), *target, *disp,
+                                   *target_count, MPI_Type_f2c(*target_type), MPI_Op_f2c(*op), *idx,
+                                   MPI_Win_f2c(*win));
 }
 
 void lfc_f_get_accumulate_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
@@ -162,10 +170,10 @@ void lfc_f_get_accumulate_notify(const void* origin, const MPI_Fint* count, cons
                                  const MPI_Aint* disp, const MPI_Fint* target_count,
                                  const MPI_Fint* target_type, const MPI_Fint* op,
                                  const MPI_Fint* idx, const MPI_Fint* win, MPI_Fint* ierror) {
-  *ierror = MPIX_Get_accumulate_notify(origin, *count, MPI_Type_f2c(*type), result, *result_count,
-                                       MPI_Type_f2c(*result_type), *target, *disp, *target_count,
-                                       MPI_Type_f2c(*target_type), MPI_Op_f2c(*op), *idx,
-                                       MPI_Win_f2c(*win));
+  *ierror = MPIX_Get_accumulate_notify(buffer_at(origin), *count, MPI_Type_f2c(*type),
+                                       buffer_at(result), *result_count, MPI_Type_f2c(*result_type),
+                                       *target, *disp, *target_count, MPI_Type_f2c(*target_type),
+                                       MPI_Op_f2c(*op), *idx, MPI_Win_f2c(*win));
 }
 
 void lfc_f_rput_notify(const void* origin, const MPI_Fint* count, const MPI_Fint* type,
@@ -173,8 +181,9 @@ void lfc_f_rput_notify(const void* origin, const MPI_Fint* count, const MPI_Fint
                        const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
                        MPI_Fint* request, MPI_Fint* ierror) {
   MPI_Request made = MPI_REQUEST_NULL;
-  *ierror = MPIX_Rput_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
-                             MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win), &made);
+  *ierror =
+      MPIX_Rput_notify(buffer_at(origin), *count, MPI_Type_f2c(*type), *target, *disp,
+                       *target_count, MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win), &made);
   *request = MPI_Request_c2f(made);
 }
 
@@ -183,8 +192,9 @@ void lfc_f_rget_notify(void* origin, const MPI_Fint* count, const MPI_Fint* type
                        const MPI_Fint* target_type, const MPI_Fint* idx, const MPI_Fint* win,
                        MPI_Fint* request, MPI_Fint* ierror) {
   MPI_Request made = MPI_REQUEST_NULL;
-  *ierror = MPIX_Rget_notify(origin, *count, MPI_Type_f2c(*type), *target, *disp, *target_count,
-                             MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win), &made);
+  *ierror =
+      MPIX_Rget_notify(buffer_at(origin), *count, MPI_Type_f2c(*type), *target, *disp,
+                       *target_count, MPI_Type_f2c(*target_type), *idx, MPI_Win_f2c(*win), &made);
   *request = MPI_Request_c2f(made);
 }
 
