@@ -48,6 +48,7 @@ static const struct {
     {"pieces-beyond", pieces_beyond},
     {"pieces-early", pieces_early},
     {"in-order", in_order},
+    {"freed", freed_under_way},
 };
 
 int main(int argc, char** argv) {

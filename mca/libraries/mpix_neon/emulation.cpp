@@ -134,6 +134,7 @@ int Emulation::poll() {
 }
 
 void Emulation::close() {
+  if (closing_) return;
   drain(
       comm_, sent_,
       [&] {

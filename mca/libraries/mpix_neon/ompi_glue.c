@@ -7,7 +7,9 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/osc/osc.h"
 #include "ompi/request/request.h"
+#include "ompi/win/win.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -100,6 +102,15 @@ int lfc_request_start(MPI_Request* request) { return start_requests(1, request);
 
 int lfc_request_is_complete(MPI_Request request) {
   return lfc_request_completed((ompi_request_t*)request);
+}
+
+/* --- Windows --- */
+
+lfc_window_free lfc_set_window_free(MPI_Win win, lfc_window_free instead) {
+  ompi_osc_base_module_t* const module = ((ompi_win_t*)win)->w_osc_module;
+  const lfc_window_free former = module->osc_free;
+  module->osc_free = instead;
+  return former;
 }
 
 /* --- Sessions --- */

@@ -45,6 +45,11 @@ int lfc_request_is_complete(MPI_Request request);
 /* As MPI_Start, whose errors Open MPI 5 reports to MPI_COMM_WORLD as well. */
 int lfc_request_start(MPI_Request* request);
 
+/* The function of Open MPI's that frees a window's memory. */
+typedef int (*lfc_window_free)(MPI_Win win);
+/* Lets MPI_Win_free call `instead`, which calls the former function. Returns that one. */
+lfc_window_free lfc_set_window_free(MPI_Win win, lfc_window_free instead);
+
 /* Whether there is an MPI_COMM_WORLD: not in a program that has only MPI sessions. */
 int lfc_has_world(void);
 /* Returns the communicator for errors that belong to no object. */

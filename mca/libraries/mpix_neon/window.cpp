@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <utility>
 
 #include "emulation.hpp"
 #include "native.hpp"
@@ -198,6 +199,7 @@ int Window::start() {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(control_, &comm);
     endpoint_ = std::make_unique<Emulation>(comm, extents_.own());
+    if (win_ != MPI_WIN_NULL) free_ = lfc_set_window_free(win_, on_free);
   }
   add_window(this);
   return MPI_SUCCESS;
@@ -212,12 +214,22 @@ void Window::release() {
   if (--users_ == 0) delete this;
 }
 
+// Open MPI 4.1 deletes attributes after the window's memory is gone, which frames under way still write to.
+int Window::on_free(MPI_Win win) {
+  Window& window = *find(win);
+  const lfc_window_free free = std::exchange(window.free_, nullptr);
+  lfc_set_window_free(win, free);
+  window.endpoint().close();
+  return free(win);
+}
+
 int Window::on_delete(MPI_Win, int, void* value, void*) {
   static_cast<Window*>(value)->close();
   return MPI_SUCCESS;
 }
 
 void Window::close() {
+  if (free_ != nullptr) lfc_set_window_free(win_, free_);  // Open MPI 5 has not freed it yet
   endpoint_->close();
   remove_window(this);
   {

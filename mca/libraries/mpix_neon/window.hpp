@@ -15,6 +15,7 @@
 #include "endpoint.hpp"
 #include "extents.hpp"
 #include "jobs.hpp"
+#include "ompi_glue.h"
 
 namespace lfc::neon {
 
@@ -54,9 +55,11 @@ class Window {
   int join();
   int start();
   static void hand_on(MPI_Comm* comm, int* code, ...);
+  static int on_free(MPI_Win win);
   static int on_delete(MPI_Win win, int keyval, void* value, void* extra);
 
   MPI_Win win_;                       // null: without
+  lfc_window_free free_ = nullptr;    // Open MPI's, while on_free() is in its place
   MPI_Comm control_ = MPI_COMM_NULL;  // for collective calls; its error handler is the window's
   std::atomic<bool> closed_{false};
   std::atomic<int> users_{1};

@@ -62,3 +62,34 @@ static void t27_pending_at_the_end(void) {
   close_window();  // prints the lost operations on stderr
   free(data);
 }
+
+// Windows are freed while notified puts to them are on their way, as large ones are when the call returns.
+static void put_and_free(size_t size, bool mapped) {
+  unsigned char* const data = allocate(size);
+  memset(data, 1, size);
+  const int rounds = mapped ? 60 : 20;
+  for (int round = 0; round < rounds; ++round) {
+    if (mapped)
+      open_window(size);
+    else
+      open_unmapped_window(size);
+    require(MPIX_Win_set_num_notify(win, MPI_INFO_NULL, 1) == MPI_SUCCESS, "set_num_notify");
+    const int error = MPIX_Put_notify(data, (int)size, MPI_BYTE, (me + 1) % ranks, 0, (int)size,
+                                      MPI_BYTE, 0, win);
+    require(error == MPI_SUCCESS, "put_notify: %d", error);
+    dawdle();
+    close_window();
+    if (mapped) continue;
+    memset(memory, 2, size);
+    barrier();
+    for (size_t i = 0; i < size; ++i)
+      require(memory[i] == 2, "round %d: byte %zu was written after MPI_Win_free", round, i);
+    free(memory);
+  }
+  free(data);
+}
+
+static void freed_under_way(void) {
+  put_and_free(900000, true);
+  put_and_free(900000, false);
+}
