@@ -92,24 +92,23 @@ void Job::spread() {
   destination.scatter(result, packed.data());
 }
 
+// Completes the request with the lock: from then on another thread may free it, and with it this job.
 void Job::deliver() {
   spread();
   Window& of = window;
   of.endpoint().lock();
   delivered = true;
   const bool awaited = request != MPI_REQUEST_NULL && !orphan;
-  if (!awaited) {
+  if (awaited) {
+    if (of.closed()) lfc_request_move(request, lfc_errors_comm());
+    lfc_request_complete(request, mpi_error(status), target, 0);
+  } else {
     if (request != MPI_REQUEST_NULL) lfc_request_end(request);
     of.jobs().note(mpi_error(status));
     of.jobs().recycle(this);
   }
   of.endpoint().unlock();
-  if (awaited) {
-    if (of.closed()) lfc_request_move(request, lfc_errors_comm());
-    lfc_request_complete(request, mpi_error(status), target, 0);  // which may end the job
-  } else {
-    of.release();
-  }
+  if (!awaited) of.release();
 }
 
 int Job::freed(void* object) {
@@ -181,20 +180,22 @@ int Announced::free(void* object) {
   return 1;
 }
 
+// As Job::deliver().
 void Announced::deliver() {
-  {
-    const std::lock_guard guard(window.endpoint());
-    listed = false;
-    if (freed) lfc_request_end(request);
+  Endpoint& endpoint = window.endpoint();
+  endpoint.lock();
+  listed = false;
+  const bool ends = freed;
+  if (ends) {
+    lfc_request_end(request);
+  } else {
+    if (window.closed()) lfc_request_move(request, lfc_errors_comm());
+    const bool alone = origins.size() == 1;
+    lfc_request_complete(request, mpi_error(outcome),
+                         alone ? static_cast<int>(origins[0]) : MPI_ANY_SOURCE, size);
   }
-  if (freed) {
-    delete this;
-    return;
-  }
-  if (window.closed()) lfc_request_move(request, lfc_errors_comm());
-  const bool alone = origins.size() == 1;
-  lfc_request_complete(request, mpi_error(outcome),
-                       alone ? static_cast<int>(origins[0]) : MPI_ANY_SOURCE, size);
+  endpoint.unlock();
+  if (ends) delete this;
 }
 
 }  // namespace lfc::neon
