@@ -117,6 +117,7 @@ class NativeEndpoint final : public Endpoint {
           return window_.received();
         },
         lfc_native_progress);
+    window_.writes().conceal_all();  // a registration may not outlive its memory
   }
 
  private:

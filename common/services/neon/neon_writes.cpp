@@ -138,47 +138,57 @@ void NeonWrites::start() {
   }
 }
 
-// Registers the buffer by the cache. The registration contains it; origins get the buffer's own bounds.
-bool NeonWrites::take_cached(neon::Announcement& buffer, RegionHandle& region) {
-  const RegionHandle* const taken =
-      memory_->cache()->take(buffer.address, buffer.size, kRemoteWrite);
-  if (taken == nullptr) return false;
-  region = *taken;
-  region.address = reinterpret_cast<std::uint64_t>(buffer.address);
-  region.size = buffer.size;
-  const std::lock_guard guard(cached_lock_);
-  cached_.emplace(&buffer, taken);
+// A registration of the cache contains the buffer; origins get the buffer's own bounds.
+bool NeonWrites::register_buffer(const neon::Announcement& buffer, Revealed& revealed) {
+  RegistrationCache* const cache = memory_->cache();
+  if (cache == nullptr)
+    return memory_->register_memory(buffer.address, buffer.size, kRemoteWrite, revealed.region);
+  revealed.cached = cache->take(buffer.address, buffer.size, kRemoteWrite);
+  if (revealed.cached == nullptr) return false;
+  revealed.region = *revealed.cached;
+  revealed.region.address = reinterpret_cast<std::uint64_t>(buffer.address);
+  revealed.region.size = buffer.size;
   return true;
+}
+
+void NeonWrites::release(Revealed& revealed) {
+  if (revealed.cached == nullptr) {
+    memory_->deregister_memory(revealed.region);
+  } else if (RegistrationCache* const cache = memory_->cache(); cache != nullptr) {
+    cache->give_back(*revealed.cached);
+  }
 }
 
 void NeonWrites::reveal(neon::Announcement& buffer) {
   if (memory_ == nullptr || buffer.size == 0) return;
-  RegionHandle region;
-  const bool registered =
-      memory_->cache() != nullptr
-          ? take_cached(buffer, region)
-          : memory_->register_memory(buffer.address, buffer.size, kRemoteWrite, region);
-  if (!registered) return;
-  buffer.token.size = sizeof region;
-  std::memcpy(buffer.token.bytes, &region, sizeof region);
+  Revealed revealed;
+  if (!register_buffer(buffer, revealed)) return;
+  buffer.token.size = sizeof revealed.region;
+  std::memcpy(buffer.token.bytes, &revealed.region, sizeof revealed.region);
+  const std::lock_guard guard(revealed_lock_);
+  revealed_.emplace(&buffer, revealed);
 }
 
 void NeonWrites::conceal(neon::Announcement& buffer) {
-  if (buffer.token.size == 0) return;
-  buffer.token.size = 0;
-  const RegionHandle* taken = nullptr;
+  decltype(revealed_)::node_type taken;
   {
-    const std::lock_guard guard(cached_lock_);
-    const auto found = cached_.find(&buffer);
-    if (found != cached_.end()) taken = found->second;
-    if (found != cached_.end()) cached_.erase(found);
+    const std::lock_guard guard(revealed_lock_);
+    taken = revealed_.extract(&buffer);
   }
-  if (taken == nullptr) {
-    RegionHandle region;
-    std::memcpy(&region, buffer.token.bytes, sizeof region);
-    memory_->deregister_memory(region);
-  } else if (RegistrationCache* const cache = memory_->cache(); cache != nullptr) {
-    cache->give_back(*taken);
+  if (taken.empty()) return;
+  buffer.token.size = 0;
+  release(taken.mapped());
+}
+
+void NeonWrites::conceal_all() {
+  decltype(revealed_) taken;
+  {
+    const std::lock_guard guard(revealed_lock_);
+    taken.swap(revealed_);
+  }
+  for (auto& [buffer, revealed] : taken) {
+    buffer->token.size = 0;
+    release(revealed);
   }
 }
 

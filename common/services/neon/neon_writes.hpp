@@ -7,7 +7,7 @@
 //   if (again) writes.start();                       // without Access: a link's call takes the lock itself
 //
 // Threads: connect(), forget(), map(), allow(), forbid(), can(), add() and idle() with Access; prepare(), start(),
-// reveal() and conceal() without it, by the host.
+// reveal(), conceal() and conceal_all() without it, by the host.
 #pragma once
 
 #include <cstddef>
@@ -65,6 +65,8 @@ class NeonWrites {
   // Lets origins write to the announced buffer. Its registration may come from the cache, and then stays in it.
   void reveal(neon::Announcement& buffer);
   void conceal(neon::Announcement& buffer);
+  // Before the memory of the window goes: its announcements may be freed later.
+  void conceal_all();
 
  private:
   struct Write;
@@ -76,7 +78,13 @@ class NeonWrites {
   void ended(neon::Operation& op, Result result, bool notified);
   static void begin(std::unique_ptr<Write> write);
   static void over(Write* write, Result result);
-  bool take_cached(neon::Announcement& buffer, RegionHandle& region);
+  // The registration of a buffer.
+  struct Revealed {
+    RegionHandle region;                   // as origins get it
+    const RegionHandle* cached = nullptr;  // null: it is not of the cache
+  };
+  bool register_buffer(const neon::Announcement& buffer, Revealed& revealed);
+  void release(Revealed& revealed);
 
   const std::shared_ptr<void> owner_;
   ServicePort& port_;
@@ -90,8 +98,8 @@ class NeonWrites {
   std::vector<std::unique_ptr<Write>> due_;  // to be started by the host
   std::vector<Write*> started_;              // by it
   bool allowed_ = false;
-  std::mutex cached_lock_;  // threads announce buffers at the same time
-  std::map<const neon::Announcement*, const RegionHandle*> cached_;  // the cache's registrations
+  std::mutex revealed_lock_;  // threads announce buffers at the same time
+  std::map<neon::Announcement*, Revealed> revealed_;
 };
 
 }  // namespace lfc

@@ -81,6 +81,13 @@ TEST_CASE("a buffer that is announced again is registered once where registratio
     at.window.withdraw(at.buffers[1]);
     CHECK(at.remote.registered == 1);
   }
+  SECTION("the window may end first") {
+    at.window.writes().conceal_all();
+    CHECK(cache.taken == 0);
+    CHECK(at.buffers[1].token.size == 0);
+    at.window.withdraw(at.buffers[1]);
+    CHECK(cache.taken == 0);
+  }
   SECTION("a buffer without a registration is filled by frames") {
     at.window.withdraw(at.buffers[1]);
     at.remote.registers = false;
@@ -97,6 +104,10 @@ TEST_CASE("a buffer that is announced again is registered again where registrati
   Target at;
   at.publish_and_withdraw(3);
   CHECK(at.remote.registrations == 6);
+  CHECK(at.remote.registered == 0);
+  for (neon::Announcement& each : at.buffers) at.window.publish(each);
+  CHECK(at.remote.registered == 2);
+  at.window.writes().conceal_all();
   CHECK(at.remote.registered == 0);
 }
 
