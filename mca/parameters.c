@@ -33,17 +33,26 @@ static int read_counter(const struct mca_base_pvar_t* variable, void* value, voi
   return OPAL_SUCCESS;
 }
 
-void lfc_performance_counter(const mca_base_component_t* component, const char* name,
-                             const char* help, lfc_counter_read read, size_t which) {
+static void register_variable(const mca_base_component_t* component, const char* name,
+                              const char* help, int class, lfc_counter_read read, size_t which) {
   enum { kMost = 64 };
   static struct counter counters[kMost];
   if (which >= kMost) return;
   counters[which] = (struct counter){read, which};
   (void)mca_base_component_pvar_register(
-      component, name, help, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
-      MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MCA_BASE_VAR_BIND_NO_OBJECT,
-      MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read_counter, NULL, NULL,
-      &counters[which]);
+      component, name, help, OPAL_INFO_LVL_4, class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+      MCA_BASE_VAR_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS,
+      read_counter, NULL, NULL, &counters[which]);
+}
+
+void lfc_performance_counter(const mca_base_component_t* component, const char* name,
+                             const char* help, lfc_counter_read read, size_t which) {
+  register_variable(component, name, help, MCA_BASE_PVAR_CLASS_COUNTER, read, which);
+}
+
+void lfc_performance_level(const mca_base_component_t* component, const char* name,
+                           const char* help, lfc_counter_read read, size_t which) {
+  register_variable(component, name, help, MCA_BASE_PVAR_CLASS_LEVEL, read, which);
 }
 
 void lfc_print_counters(const char* head, unsigned rank, size_t count,

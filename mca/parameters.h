@@ -19,6 +19,9 @@ void lfc_parameters_register(const mca_base_component_t* component,
 typedef unsigned long long (*lfc_counter_read)(size_t which);
 void lfc_performance_counter(const mca_base_component_t* component, const char* name,
                              const char* help, lfc_counter_read read, size_t which);
+/* Does the same for a level, which may also fall. MPI_T shows the increase of a counter since a tool opened it. */
+void lfc_performance_level(const mca_base_component_t* component, const char* name,
+                           const char* help, lfc_counter_read read, size_t which);
 
 /* Prints the line `HEAD rank=R name=value ...` on standard error, in one write. */
 void lfc_print_counters(const char* head, unsigned rank, size_t count,

@@ -18,8 +18,8 @@ static int register_component(void) {
       "is named: --mca btl lfc --mca osc neon");
   lfc_parameters_register(version, lfc_osc_parameter_table(), &mca_osc_neon_component.parameters);
   for (size_t i = 0; i < lfc_neon_counter_count(); ++i)
-    lfc_performance_counter(version, lfc_neon_counter_name(i), lfc_neon_counter_help(i),
-                            lfc_neon_counter, i);
+    (lfc_neon_counter_is_level(i) ? lfc_performance_level : lfc_performance_counter)(
+        version, lfc_neon_counter_name(i), lfc_neon_counter_help(i), lfc_neon_counter, i);
   return OPAL_SUCCESS;
 }
 

@@ -28,6 +28,7 @@ std::shared_ptr<NeonService> native_service() {
 size_t lfc_neon_counter_count(void) { return lfc::kNeonCounters.size(); }
 const char* lfc_neon_counter_name(size_t which) { return lfc::kNeonCounters[which].name; }
 const char* lfc_neon_counter_help(size_t which) { return lfc::kNeonCounters[which].help; }
+bool lfc_neon_counter_is_level(size_t which) { return lfc::kNeonCounters[which].level; }
 unsigned long long lfc_neon_counter(size_t which) {
   const std::shared_ptr<lfc::NeonService> service = lfc::neon::service_in_use();
   return service == nullptr ? 0 : service->totals().*lfc::kNeonCounters[which].value;

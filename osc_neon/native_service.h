@@ -3,6 +3,7 @@
 #ifndef LFC_NEON_NATIVE_SERVICE_H
 #define LFC_NEON_NATIVE_SERVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -22,6 +23,7 @@ size_t lfc_neon_counter_count(void);
 /* For an index below the count. */
 const char* lfc_neon_counter_name(size_t which);
 const char* lfc_neon_counter_help(size_t which);
+bool lfc_neon_counter_is_level(size_t which);
 /* 0 before the first use of NEON, and after lfc_neon_close(). */
 unsigned long long lfc_neon_counter(size_t which);
 /* Lets the service go, before the engine is closed. */

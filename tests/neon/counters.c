@@ -71,6 +71,8 @@ static void exceed_limits(MPI_Win win, unsigned char* memory) {
   } else if (me == 1) {
     await(early, "early", kFit);
     expect(parked, "parked", kFit * kCharge);
+    parked = variable_called("osc_neon_parked");  // a level, whenever it was opened
+    expect(parked, "parked", kFit * kCharge);
     for (int tag = 0; tag < kTags; ++tag) announce(win, tag, (int)size_of(tag), &requests[tag]);
     MPI_Waitall(kTags, requests, MPI_STATUSES_IGNORE);
     for (int tag = 0; tag < kTags; ++tag) {
@@ -79,6 +81,8 @@ static void exceed_limits(MPI_Win win, unsigned char* memory) {
     }
     expect(early, "early", kFit);
     expect(parked, "parked", 0);
+    expect(parked_most, "parked_most", kFit * kCharge);
+    parked_most = variable_called("osc_neon_parked_most");
     expect(parked_most, "parked_most", kFit * kCharge);
     expect(grants, "grants", 2);
     expect(withdrawn, "late", 0);

@@ -16,6 +16,7 @@ struct NeonCounter {
   const char* name;
   const char* help;
   std::uint64_t neon::Statistics::*value;
+  bool level = false;  // it may fall, or is a maximum; else it counts events
 };
 
 // All members of neon::Statistics, in the order in which a line of statistics shows them.
@@ -26,9 +27,9 @@ inline constexpr std::array kNeonCounters{
                 "rounds of an origin of which a part had arrived when they were announced",
                 &neon::Statistics::hybrid},
     NeonCounter{"parked", "bytes that wait for their announcement now, 64 per frame included",
-                &neon::Statistics::parked},
+                &neon::Statistics::parked, true},
     NeonCounter{"parked_most", "most bytes that ever waited for it, added up over the windows",
-                &neon::Statistics::parked_most},
+                &neon::Statistics::parked_most, true},
     NeonCounter{"deferred", "requests for an announcement, by puts and gets that wait for it",
                 &neon::Statistics::deferred},
     NeonCounter{"grants", "announcements that were sent to origins on request",
