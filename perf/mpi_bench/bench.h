@@ -174,6 +174,8 @@ int begin_notified_vector(Point* p);
 double run_notified_vector(Point* p, long units);
 void end_notified_vector(Point* p);
 double run_notified(Point* p, long units);
+int begin_flushed(Point* p);
+double run_flushed(Point* p, long units);
 int begin_announced(Point* p);
 double run_announced(Point* p, long units);
 double run_announced_apart(Point* p, long units);

@@ -99,6 +99,12 @@ double run_notified(Point* p, long units) {
                   : ping_pong(p, units, put_bytes_and_send, await_message, p->exposed);
 }
 
+int begin_flushed(Point* p) { return begin_window_of(p, p->in, p->size); }
+
+double run_flushed(Point* p, long units) {
+  return ping_pong(p, units, put_bytes_and_send, await_message, p->exposed);
+}
+
 int begin_announced(Point* p) {
   if (!begin(p)) return 0;
   p->announcement = MPI_REQUEST_NULL;

@@ -75,7 +75,9 @@ const Bench benches[] = {
 #ifdef LFC_HAVE_MPIX_NEON
     {"notified", "written, told by a counter, seen: half of there and back", "8,1K,64K", "1", "us",
      begin_notified, run_notified, end_window, half_us, 0},
-    {"announced", "likewise, into an announced buffer", "8,1K,64K", "1", "us", begin_announced,
+    {"flushed", "likewise, always by put, flush and an empty message", "8,1K,64K", "1", "us",
+     begin_flushed, run_flushed, end_window, half_us, 0},
+    {"announced", "as notified, into an announced buffer", "8,1K,64K", "1", "us", begin_announced,
      run_announced, end_announced, half_us, 0},
     {"announced_apart", "likewise, notified by a call of its own", "8,1K,64K", "1", "us",
      begin_announced, run_announced_apart, end_announced, half_us, 0},
