@@ -70,6 +70,13 @@ class NativeEndpoint final : public Endpoint {
   void prepare(Rank target, std::uint64_t size) override {
     if (size > window_.neon().limits().eager) window_.writes().prepare(target);
   }
+  void prepare_for_window(Rank target, std::uint64_t size) override {
+    NeonWrites& writes = window_.writes();
+    if (size < limits::kNeonWritten || writes.is_prepared_for_window(target)) return;
+    RegionHandle region;
+    if (lfc_native_region(win_, static_cast<int>(target), &region))
+      writes.prepare_for_window(target, region);
+  }
   void expose(Announcement& buffer) override { window_.publish(buffer); }
   void conceal(Announcement& buffer) override { window_.withdraw(buffer); }
   Slot* make_slots(std::uint32_t count) override;
@@ -264,5 +271,5 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
 }  // namespace
 }  // namespace lfc::neon
 
-extern "C" __attribute__((visibility("default"))) const lfc::neon::Native lfc_neon_native_4 = {
+extern "C" __attribute__((visibility("default"))) const lfc::neon::Native lfc_neon_native_5 = {
     lfc::neon::serves, lfc_native_communicator, lfc::neon::open};

@@ -29,6 +29,11 @@ bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory) {
          memory->here != NULL;
 }
 
+bool lfc_native_region(MPI_Win win, int rank, void* region) {
+  return win != MPI_WIN_NULL &&
+         lfc_rma_window_region(rma_module_of(win)->window, (uint32_t)rank, region);
+}
+
 void lfc_native_before_free(MPI_Win win, void (*end)(void* endpoint), void* endpoint) {
   if (win == MPI_WIN_NULL || !rma_serves(win)) return;
   rma_module_of(win)->end_neon = end;

@@ -33,6 +33,8 @@ typedef struct lfc_native_memory {
 } lfc_native_memory;
 /* False: it is not mapped here. */
 bool lfc_native_mapped(MPI_Win win, int rank, lfc_native_memory* memory);
+/* The registration of a rank's window memory, sizeof(lfc_region) bytes. False: it has none. */
+bool lfc_native_region(MPI_Win win, int rank, void* region);
 /* `end`, which is collective, is called with `endpoint` before the window's memory goes. NULL: no more. */
 void lfc_native_before_free(MPI_Win win, void (*end)(void* endpoint), void* endpoint);
 /* An accumulate and a notification in one frame. False: that is not possible, and nothing was done. Else `error` is an

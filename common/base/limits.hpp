@@ -179,6 +179,9 @@ inline const std::uint32_t kNeonBudget = std::max<std::uint64_t>(
 inline const std::size_t kNeonEntries = power("neon_entries", 1, 1024);
 inline const std::uint64_t kNeonCopy = limit("neon_copy", 1, 64 * 1024);
 inline const std::uint32_t kNeonWindowBits = limit("neon_window_bits", 8, 20);
+// Bytes of the smallest notified put that the link may write with its notification. A smaller one is one frame, which
+// is one request as well, and its bytes are the program's again when it has been sent.
+inline const std::size_t kNeonWritten = limit("neon_written", 16, 4096);
 inline const std::size_t kNeonReceives = limit("neon_receives", 1, 16);  // buffers, emulated
 inline const std::size_t kNeonSends = limit("neon_sends", 1, 64);
 // Frames to a rank, of which the last requests an acknowledgement; twice as many may be under way. Emulated.

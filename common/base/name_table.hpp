@@ -50,6 +50,11 @@ class NameTable {
     const Entry& entry = entries_[static_cast<std::size_t>(index)];
     return entry.generation == static_cast<Name>(name >> index_bits_) ? entry.thing : nullptr;
   }
+  // Returns the name of the object in this place, or of the last one there; 0: none has ever had it.
+  Name name_at(std::uint32_t place) const noexcept {
+    if (place >= entries_.size()) return 0;
+    return static_cast<Name>(entries_[place].generation) << index_bits_ | place;
+  }
   // The largest number of objects at a time so far.
   std::size_t places() const noexcept { return entries_.size(); }
   // Whether any object has ever had this place.

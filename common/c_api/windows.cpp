@@ -176,6 +176,13 @@ uint64_t lfc_rma_window_address(lfc_rma_window* window, uint32_t rank) {
   return of(window).address(rank);
 }
 
+bool lfc_rma_window_region(lfc_rma_window* window, uint32_t rank, lfc_region* region) {
+  const lfc::RegionHandle handle = lfc::NotifiedAccess::region(of(window), rank);
+  static_assert(sizeof handle == sizeof *region);
+  std::memcpy(region, &handle, sizeof handle);
+  return handle.size != 0;
+}
+
 lfc_rma_status lfc_rma_drain(lfc_rma_window* window) {
   return guarded(window, [](Window& w) { return w.drain(); });
 }

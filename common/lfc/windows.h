@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "lfc/elements.h"
+#include "lfc/messages.h"
 #include "lfc/numbers.h"
 #include "lfc/short_path.h"
 
@@ -119,6 +120,8 @@ bool lfc_rma_window_offset(lfc_rma_window* window, uint32_t rank, int64_t displa
                            int64_t* offset);
 /* Returns the address of the memory of that rank in its own process. */
 uint64_t lfc_rma_window_address(lfc_rma_window* window, uint32_t rank);
+/* Stores the registration of the memory of that rank. Returns false if it has none. */
+bool lfc_rma_window_region(lfc_rma_window* window, uint32_t rank, lfc_region* region);
 /* Waits until no operation or frame of this window is under way. */
 enum lfc_rma_status lfc_rma_drain(lfc_rma_window* window);
 /* Attach and detach memory of a dynamic window. */

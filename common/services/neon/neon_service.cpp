@@ -12,6 +12,14 @@ namespace {
 
 constexpr neon::Rank kNoRank = 0xffffffffu;
 
+static_assert(neon::kKeyGenerationBits + neon::kKeyNumberBits + 1 == kNotificationBits);
+
+// Returns the key without the counter of the window with this name.
+neon::WindowKey key_of(std::uint32_t name) noexcept {
+  const std::uint32_t mask = (1u << limits::kNeonWindowBits) - 1;
+  return {.place = name & mask, .generation = name >> limits::kNeonWindowBits};
+}
+
 // Returns the peer's rank; kNoRank: it is no member.
 neon::Rank rank_of(std::span<const neon::Rank> ranks, PeerId peer) noexcept {
   return peer < ranks.size() ? ranks[peer] : kNoRank;
@@ -82,6 +90,7 @@ Service::Verdict NeonService::on_frame(PeerId peer, FrameType type,
 }
 
 Service::Verdict NeonService::on_notified(PeerId peer, std::uint32_t key) {
+  if ((key & neon::kWindowKey) != 0) return on_counter_notified(peer, neon::WindowKey::of(key));
   const NotificationKeys::Stream* const stream = keys_.find(key);
   if (stream == nullptr) return Verdict::malformed;
   NeonWindow* const window = stream->window;
@@ -90,6 +99,20 @@ Service::Verdict NeonService::on_notified(PeerId peer, std::uint32_t key) {
   ++window->received_;
   return window->neon_.on_notified(stream->origin, stream->tag, key) ? Verdict::release
                                                                      : Verdict::malformed;
+}
+
+Service::Verdict NeonService::on_counter_notified(PeerId peer, neon::WindowKey key) {
+  const std::uint32_t name = windows_.name_at(key.place);
+  if (name == 0) return Verdict::malformed;
+  NeonWindow* const window = windows_.find(name);
+  constexpr std::uint32_t kLast = neon::WindowKey::kGenerations - 1;
+  if (window == nullptr || (key_of(name).generation & kLast) != key.generation)
+    return Verdict::release;  // freed while this was on its way
+  const neon::Rank rank = rank_of(window->members_.ranks, peer);
+  if (rank == kNoRank) return Verdict::malformed;
+  ++window->received_;
+  window->neon_.on_window_notified(rank, key.counter);
+  return Verdict::release;
 }
 
 void NeonService::on_lost(PeerId peer) {
@@ -160,8 +183,10 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
   neon::Header head = header;
   head.window = members_.names[to];
   if (head.kind == neon::Kind::grant && !data.empty() && to != rank_ &&
-      port().link_traits(members_.peers[to]).notified_puts)
+      port().link_traits(members_.peers[to]).notified_puts) {
     head.id = service_->keys_.key({this, to, head.tag}, head.generation);
+    if (head.id == 0) neon_.note_keyless();
+  }
   if (to == rank_) {
     std::vector<std::byte>& frame = own_.emplace_back(sizeof head + list.size() + data.size());
     neon::join_frame(frame.data(), head, list, data);
@@ -182,6 +207,18 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
   return true;
 }
 
+bool NeonWindow::write_window(neon::Rank to, std::uint64_t offset, neon::Operation& op) {
+  if (closing_ || op.size < limits::kNeonWritten || !writes_.can_notify(to)) return false;
+  neon::WindowKey key = key_of(members_.names[to]);
+  key.counter = op.index;
+  if (key.word() == 0) {
+    neon_.note_keyless();
+    return false;
+  }
+  writes_.add_notified(to, offset, key.word(), op);
+  return true;
+}
+
 Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
                                      const std::byte* payload, std::size_t size) {
   const neon::Rank rank = rank_of(members_.ranks, from);
@@ -194,17 +231,17 @@ Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
 void NeonWindow::lost(PeerId peer) {
   const neon::Rank rank = rank_of(members_.ranks, peer);
   if (rank == kNoRank) return;
-  has_lost_ = true;
+  lost_.any = true;
   // Deferred, because this may be inside a send of the protocol, whose queues would vanish.
-  lost_.push_back(rank);
+  lost_.due.push_back(rank);
   port().wake(ServiceId::neon);
 }
 
 // In a pass of the control program: handles losses, frames to this process itself, and frames that waited for room.
 void NeonWindow::deliver_own() {
-  while (!lost_.empty()) {
-    const neon::Rank rank = lost_.back();
-    lost_.pop_back();
+  while (!lost_.due.empty()) {
+    const neon::Rank rank = lost_.due.back();
+    lost_.due.pop_back();
     neon_.on_lost(rank);
   }
   std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});

@@ -67,6 +67,8 @@ class NeonService final : public Service {
  private:
   friend class NeonWindow;
 
+  Verdict on_counter_notified(PeerId peer, neon::WindowKey key);
+
   ServicePort& port_;
   MemoryPort* const memory_;
   const bool serves_alone_;
@@ -96,7 +98,7 @@ class NeonWindow final : public MappedPeers {
   void withdraw(neon::Announcement& buffer);
 
   // Returns whether a member's process is gone. Called with Access.
-  bool has_lost() const noexcept { return has_lost_; }
+  bool has_lost() const noexcept { return lost_.any; }
 
   // --- For the window's end. With Access. ---
 
@@ -126,6 +128,7 @@ class NeonWindow final : public MappedPeers {
     writes_.add(to, token, offset, op);
     return true;
   }
+  bool write_window(neon::Rank to, std::uint64_t offset, neon::Operation& op) override;
   std::byte* window(std::uint64_t offset, std::uint64_t within, std::uint64_t size) override {
     return exposure_.at(offset, within, size);
   }
@@ -145,11 +148,13 @@ class NeonWindow final : public MappedPeers {
   Members members_;
   SparseTable<Waiting> waiting_;
   std::deque<std::vector<std::byte>> own_;  // frames to this process itself
-  std::vector<neon::Rank> lost_;            // members whose loss the protocol does not know yet
+  struct {
+    std::vector<neon::Rank> due;  // members whose loss the protocol does not know yet
+    bool any = false;
+  } lost_;
   std::vector<int> sent_;
   int received_ = 0;
   bool closing_ = false;
-  bool has_lost_ = false;
   neon::Neon neon_;
   NeonWrites writes_;
   std::optional<look::Published> shown_;  // its members

@@ -58,42 +58,83 @@ void NeonWrites::prepare(neon::Rank to) {
   targets_.at(to).native = native;
 }
 
-void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offset,
-                     neon::Operation& op) {
-  auto write = std::make_unique<Write>();
-  std::memcpy(&write->region, token.bytes, sizeof write->region);
-  write->owner = owner_;
-  write->port = &port_;
-  write->writes = this;
-  write->to = targets_.find(to);  // not null, because can() is true
-  write->peer = peers_[to];
-  write->op = &op;
-  write->address = (token.size > 0 ? write->region.address : write->to->address) + offset;
-  write->memory = memory_;
-  write->rank = to;
-  write->key = write->to->mapped == nullptr ? op.key : 0;
-  if (write->key != 0) ++notifying_;
-  write->done = [](Operation* self, Result result) { over(static_cast<Write*>(self), result); };
-  due_.push_back(std::move(write));
+bool NeonWrites::is_prepared_for_window(neon::Rank to) {
+  const ServicePort::Access access(port_);
+  const Target* const known = targets_.find(to);
+  return known != nullptr && known->window_known;
 }
 
-// A write has ended; called without Access. If the link cannot notify with it, nothing was written, and it begins anew.
+void NeonWrites::prepare_for_window(neon::Rank to, const RegionHandle& region) {
+  if (to == rank_ || to >= targets_.size()) return;
+  prepare(to);
+  const ServicePort::Access access(port_);
+  Target& target = targets_.at(to);
+  if (std::exchange(target.window_known, true)) return;  // by another thread
+  if (target.native && region.size != 0 && port_.link_traits(peers_[to]).notified_puts)
+    target.window = std::make_unique<const RegionHandle>(region);
+}
+
+NeonWrites::Write& NeonWrites::make(neon::Rank to, neon::Operation& op,
+                                    const RegionHandle& region) {
+  Write& write = *due_.emplace_back(std::make_unique<Write>());
+  write.region = region;
+  write.owner = owner_;
+  write.port = &port_;
+  write.writes = this;
+  write.to = targets_.find(to);  // not null, because can() or can_notify() is true
+  write.peer = peers_[to];
+  write.op = &op;
+  write.memory = memory_;
+  write.rank = to;
+  write.done = [](Operation* self, Result result) { over(static_cast<Write*>(self), result); };
+  return write;
+}
+
+void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offset,
+                     neon::Operation& op) {
+  RegionHandle region;
+  std::memcpy(&region, token.bytes, sizeof region);
+  Write& write = make(to, op, region);
+  write.address = (token.size > 0 ? region.address : write.to->address) + offset;
+  write.key = write.to->mapped == nullptr ? op.key : 0;
+  if (write.key != 0) ++notifying_;
+}
+
+void NeonWrites::add_notified(neon::Rank to, std::uint64_t offset, std::uint32_t key,
+                              neon::Operation& op) {
+  const RegionHandle& region = *targets_.find(to)->window;
+  Write& write = make(to, op, region);
+  write.address = region.address + offset;
+  write.key = key;
+  ++notifying_;
+}
+
+// A write has ended; called without Access.
 void NeonWrites::over(Write* write, Result result) {
   std::unique_ptr<Write> ended(write);
-  {
-    const ServicePort::Access access(*ended->port);
-    NeonWrites* const writes = ended->writes;
-    if (writes == nullptr) return;
-    const bool notifies = std::exchange(ended->key, 0u) != 0;
-    if (notifies) --writes->notifying_;
-    if (!notifies || result != Result::not_supported) {
-      std::erase(writes->started_, write);
-      const bool notified = notifies && result == Result::ok;
-      if (notified) ++writes->sent_[ended->rank];
-      return writes->ended(*ended->op, result, notified);
-    }
-  }
-  begin(std::move(ended));
+  if (begins_anew(*ended, result)) begin(std::move(ended));
+}
+
+// Handles the end of a write. True: the link cannot notify with it and has written nothing, so it begins anew without
+// its notification. A notified put to the window at large goes in frames instead.
+bool NeonWrites::begins_anew(Write& write, Result result) {
+  const ServicePort::Access access(*write.port);
+  NeonWrites* const writes = write.writes;
+  if (writes == nullptr) return false;
+  const bool notifies = std::exchange(write.key, 0u) != 0;
+  if (notifies) --writes->notifying_;
+  const bool refused = notifies && result == Result::not_supported;
+  const bool again = refused && write.op->type == neon::Operation::Type::put;
+  if (!again) std::erase(writes->started_, &write);
+  if (refused) writes->neon_.note_refused();
+  if (again) return true;
+  const bool notified = notifies && result == Result::ok;
+  if (notified) ++writes->sent_[write.rank];
+  writes->ended(*write.op, result,
+                refused    ? neon::Written::refused
+                : notified ? neon::Written::notified
+                           : neon::Written::data);
+  return false;
 }
 
 void NeonWrites::begin(std::unique_ptr<Write> write) {
@@ -108,12 +149,13 @@ void NeonWrites::begin(std::unique_ptr<Write> write) {
 }
 
 // Called with Access.
-void NeonWrites::ended(neon::Operation& op, Result result, bool notified) {
+void NeonWrites::ended(neon::Operation& op, Result result, neon::Written what) {
+  const bool good = result == Result::ok || what == neon::Written::refused;
   neon_.written(op,
-                result == Result::ok            ? neon::Status::ok
+                good                            ? neon::Status::ok
                 : result == Result::unreachable ? neon::Status::unreachable
                                                 : neon::Status::range,
-                notified);
+                what);
 }
 
 void NeonWrites::start() {
@@ -131,7 +173,7 @@ void NeonWrites::start() {
       const bool inside = within <= to.size && each->op->size <= to.size - within;
       if (inside) std::memcpy(to.mapped + within, each->op->data, each->op->size);
       const ServicePort::Access access(port_);
-      ended(*each->op, inside ? Result::ok : Result::bad_address, false);
+      ended(*each->op, inside ? Result::ok : Result::bad_address, neon::Written::data);
       continue;
     }
     begin(std::move(each));

@@ -1,5 +1,5 @@
 // NeonWrites: puts of a NEON window that go straight into announced memory, by a link or by a copy if it is mapped
-// here.
+// here; and notified puts that a link writes into the memory of the window.
 //
 //   writes.prepare(rank);                            // before a large put: determines whether the link can write
 //   { const ServicePort::Access access(port); writes.allow();
@@ -45,6 +45,9 @@ class NeonWrites {
   void map(neon::Rank rank, std::uint64_t address, std::uint64_t size, std::byte* here);
   // Determines whether puts to that rank can go straight into its memory, and opens the connection.
   void prepare(neon::Rank to);
+  // They do the same for notified puts to the window at large. `region`: that rank's memory of the window.
+  bool is_prepared_for_window(neon::Rank to);
+  void prepare_for_window(neon::Rank to, const RegionHandle& region);
   // Puts that start now may go straight into memory, until forbid().
   void allow() noexcept { allowed_ = true; }
   // True: start() has something to do.
@@ -58,6 +61,13 @@ class NeonWrites {
   }
   // An empty token: `offset` is in the mapped memory.
   void add(neon::Rank to, const neon::Token& token, std::uint64_t offset, neon::Operation& op);
+  // Returns whether a link can write to the rank's window and notify it in the same request.
+  bool can_notify(neon::Rank to) const noexcept {
+    const Target* const known = targets_.find(to);
+    return allowed_ && known != nullptr && known->window != nullptr;
+  }
+  // Only if that is so. `offset`: in the rank's memory of the window.
+  void add_notified(neon::Rank to, std::uint64_t offset, std::uint32_t key, neon::Operation& op);
   void start();
   // True: no write is to be started, and none that notifies is under way.
   bool idle() const noexcept { return due_.empty() && notifying_ == 0; }
@@ -74,8 +84,11 @@ class NeonWrites {
     bool native = false;  // the link can write
     std::byte* mapped = nullptr;
     std::uint64_t address = 0, size = 0;  // of the mapped memory, at the target
+    bool window_known = false;
+    std::unique_ptr<const RegionHandle> window;  // null: the link cannot notify with a write to it
   };
-  void ended(neon::Operation& op, Result result, bool notified);
+  Write& make(neon::Rank to, neon::Operation& op, const RegionHandle& region);
+  void ended(neon::Operation& op, Result result, neon::Written what);
   static void begin(std::unique_ptr<Write> write);
   static void over(Write* write, Result result);
   // The registration of a buffer.
@@ -85,6 +98,7 @@ class NeonWrites {
   };
   bool register_buffer(const neon::Announcement& buffer, Revealed& revealed);
   void release(Revealed& revealed);
+  static bool begins_anew(Write& write, Result result);
 
   const std::shared_ptr<void> owner_;
   ServicePort& port_;

@@ -35,6 +35,8 @@ class Endpoint {
   virtual int poll() = 0;
   // Before a put of `size` bytes to `target`. Without the lock.
   virtual void prepare(Rank /*target*/, std::uint64_t /*size*/) {}
+  // Before a notified put of `size` bytes to the window at large. Without the lock.
+  virtual void prepare_for_window(Rank /*target*/, std::uint64_t /*size*/) {}
   // Before an announcement is made for the first time, and when it is freed. Without the lock.
   virtual void expose(Announcement&) {}
   virtual void conceal(Announcement&) {}

@@ -14,7 +14,7 @@
 namespace lfc::neon {
 
 // The name and type of the function that the component exports; the number distinguishes incompatible builds.
-inline constexpr const char* kNativeSymbol = "lfc_neon_native_4";
+inline constexpr const char* kNativeSymbol = "lfc_neon_native_5";
 // Not collective: whether this process could serve the window natively.
 struct Native {
   bool (*serves)(MPI_Win win);

@@ -80,6 +80,8 @@ int start_put(Access& access, const void* origin, int target, int idx, MPI_Reque
   runs.reserve(access.there.pieces().size());
   for (const DatatypePieces::Piece& each : access.there.pieces())
     runs.push_back({static_cast<std::uint64_t>(each.offset - begin), each.size});
+  if (runs.size() <= 1)
+    window.endpoint().prepare_for_window(static_cast<Rank>(target), access.here.bytes());
   window.endpoint().lock();
   Job& job = *window.jobs().take(window);
   job.runs = std::move(runs);

@@ -13,6 +13,13 @@
 
 namespace lfc::neon {
 
+// The result of a direct write.
+enum class Written : std::uint8_t {
+  data,      // the data is in place
+  notified,  // ... and its notification has gone with it
+  refused,   // nothing: the link cannot take the notification of this put with it
+};
+
 class Carrier {
  public:
   virtual ~Carrier() = default;
@@ -34,6 +41,10 @@ class Carrier {
   // may notify the target under that key. Then Neon::written() may follow as soon as the data is the caller's again.
   // An empty token names the target's window, which is mapped here; then written() follows after the call.
   virtual bool write(Rank, const Token&, std::uint64_t /*offset*/, Operation&) { return false; }
+
+  // Writes operation.data to `offset` in the target's window, and notifies it of operation.index, in one request of the
+  // link. Neon::written() follows after the call. False: frames have to do it.
+  virtual bool write_window(Rank, std::uint64_t /*offset*/, Operation&) { return false; }
 
   // --- Announced buffers in windows that origins map (mapped_entries.hpp). Optional. ---
 
@@ -90,17 +101,21 @@ inline void join_frame(std::byte* frame, const Header& header, std::span<const s
 
 // Counters of events, for diagnosis.
 struct Statistics {
-  std::uint64_t frames = 0;       // sent, of all kinds
-  std::uint64_t early = 0;        // frames received before their announcement
-  std::uint64_t hybrid = 0;       // generations that had arrived in part when announced
-  std::uint64_t parked = 0;       // bytes of early data now, kOverhead included
-  std::uint64_t parked_most = 0;  // ... and at most
-  std::uint64_t deferred = 0;     // times that a put had to wait for its announcement
-  std::uint64_t grants = 0;       // sent
-  std::uint64_t written = 0;      // puts that went straight into memory
-  std::uint64_t mapped = 0;       // puts and gets by loads and stores, without a frame
-  std::uint64_t late = 0;         // frames for an announcement that has been withdrawn
-  std::uint64_t overruns = 0;     // frames that did not fit and were discarded
+  std::uint64_t frames = 0;         // sent, of all kinds
+  std::uint64_t early = 0;          // frames received before their announcement
+  std::uint64_t hybrid = 0;         // generations that had arrived in part when announced
+  std::uint64_t parked = 0;         // bytes of early data now, kOverhead included
+  std::uint64_t parked_most = 0;    // ... and at most
+  std::uint64_t deferred = 0;       // times that a put had to wait for its announcement
+  std::uint64_t grants = 0;         // sent
+  std::uint64_t written = 0;        // puts that went straight into memory
+  std::uint64_t puts_notified = 0;  // writes of the link that took their notification with them
+  std::uint64_t keyless =
+      0;  // puts and grants without a notification key, although the link notifies
+  std::uint64_t refused = 0;   // writes with a notification that the link refused
+  std::uint64_t mapped = 0;    // puts and gets by loads and stores, without a frame
+  std::uint64_t late = 0;      // frames for an announcement that has been withdrawn
+  std::uint64_t overruns = 0;  // frames that did not fit and were discarded
 };
 
 }  // namespace lfc::neon

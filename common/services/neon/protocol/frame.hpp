@@ -81,17 +81,43 @@ struct Header {
 };
 static_assert(sizeof(Header) == 48);
 
-// Notification key: names the final frame of the only put of a generation. An origin may let a direct write carry the
-// key, in the same request of the device, and then sends no frame. The carrier makes a key of its number for an origin
-// and tag, which is not 0, and the last bits of the generation.
+// Notification key: 29 bits that a direct write carries in the same request of the device, and then no frame is sent.
+// One of two kinds:
+// - It names the final frame of the only put of a generation. The carrier makes it of its number for an origin and tag,
+//   which is not 0, and the last bits of the generation. The target hands it out with a grant.
+// - It has the bit kWindowKey, and names a counter of a window, for a put to the window at large (WindowKey).
 inline constexpr unsigned kKeyGenerationBits = 8;
-inline constexpr unsigned kKeyNumberBits = 21;
+inline constexpr unsigned kKeyNumberBits = 20;
+inline constexpr std::uint32_t kWindowKey = 1u << (kKeyGenerationBits + kKeyNumberBits);
 constexpr std::uint32_t generation_bits(std::uint32_t generation_or_key) noexcept {
   return generation_or_key & ((1u << kKeyGenerationBits) - 1);
 }
 constexpr std::uint32_t notification_key(std::uint32_t number, std::uint32_t generation) noexcept {
   return number << kKeyGenerationBits | generation_bits(generation);
 }
+
+// The key of a window's counter. The window is named by its place in the carrier's table at the target, and by the last
+// bits of its generation there, so that a new window in the place of an old one has other keys.
+struct WindowKey {
+  static constexpr unsigned kPlaceBits = 12, kGenerationBits = 4, kCounterBits = 12;
+  static constexpr std::uint32_t kPlaces = 1u << kPlaceBits, kGenerations = 1u << kGenerationBits,
+                                 kCounters = 1u << kCounterBits;
+  static_assert(kPlaceBits + kGenerationBits + kCounterBits == kKeyGenerationBits + kKeyNumberBits);
+
+  std::uint32_t place = 0, generation = 0, counter = 0;
+
+  // Returns the key; 0: its bits cannot name that place or that counter.
+  constexpr std::uint32_t word() const noexcept {
+    if (place >= kPlaces || counter >= kCounters) return 0;
+    return kWindowKey | place << (kGenerationBits + kCounterBits) |
+           (generation & (kGenerations - 1)) << kCounterBits | counter;
+  }
+  static constexpr WindowKey of(std::uint32_t word) noexcept {
+    return {.place = word >> (kGenerationBits + kCounterBits) & (kPlaces - 1),
+            .generation = word >> kCounterBits & (kGenerations - 1),
+            .counter = word & (kCounters - 1)};
+  }
+};
 
 // The carrier's key for direct writes of an origin to announced memory; opaque to the protocol.
 struct Token {

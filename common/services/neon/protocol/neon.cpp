@@ -88,6 +88,14 @@ bool Neon::on_frame(Rank from, const Header& header, const std::byte* payload, s
   return dispatch(from, header, payload, size);
 }
 
+void Neon::on_window_notified(Rank from, std::uint32_t index) {
+  if (is_lost(from)) return;
+  if (Slot* const slot = carrier_.slot(index))
+    slot->add(1);
+  else
+    ++statistics_.overruns;
+}
+
 bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
   switch (header.kind) {
     case Kind::data: return target_.on_data(from, header, payload, size);

@@ -46,10 +46,16 @@ class Neon final : private Outlet {
   // Sends frames that found no room. True: some still wait for room.
   bool pump();
   bool stalled() const noexcept { return !stalled_.empty(); }
-  // Carrier::write has ended. `notified`: it has notified the target.
-  void written(Operation& op, Status status, bool notified = false) {
-    origin_.written(op, status, notified);
+  // Carrier::write or write_window has ended. A notified put that was refused goes in frames instead; any other one the
+  // carrier writes again, without its notification.
+  void written(Operation& op, Status status, Written what = Written::data) {
+    origin_.written(op, status, what);
   }
+  // For statistics: there is no notification key for a put, or for a grant; the link refuses to notify with a write.
+  void note_keyless() noexcept { ++statistics_.keyless; }
+  void note_refused() noexcept { ++statistics_.refused; }
+  // A put of this origin to the window at large is in place, and has notified us of a counter.
+  void on_window_notified(Rank from, std::uint32_t index);
   // A write of this origin has notified us, under the key of this tag and generation. False: malformed, as on_frame().
   bool on_notified(Rank from, std::uint32_t tag, std::uint32_t key) {
     return is_lost(from) || target_.on_notified(from, tag, key);

@@ -67,6 +67,7 @@ struct Operation {
   bool writing = false;   // its bytes go straight into the target's memory
   bool claimed = false;   // ... and a MappedEntry is busy for it
   bool notified = false;  // ... and its write has notified the target
+  bool refused = false;   // put_notify: the link has refused such a write
   std::uint32_t key = 0;  // under which it may do so; 0: a frame follows it
   bool issued = false;    // nothing of it waits here any more
   Status status = Status::ok;

@@ -150,7 +150,7 @@ std::uint64_t Origin::waiting(Rank target) const noexcept {
 
 void Origin::begin(Stream& to, Operation& op) {
   op.stream = &to;
-  op.writing = op.claimed = op.notified = op.issued = false;
+  op.writing = op.claimed = op.notified = op.refused = op.issued = false;
   op.key = 0;
   op.status = Status::ok;
   op.unconfirmed = 0;
@@ -419,11 +419,19 @@ bool Origin::pump(Rank target) {
   return true;
 }
 
-void Origin::written(Operation& op, Status status, bool notified) {
+void Origin::written(Operation& op, Status status, Written what) {
   Stream& to = *op.stream;
   --to.writing;
   op.writing = false;
-  op.notified = notified;
+  op.notified = what == Written::notified;
+  if (op.notified) ++statistics_.puts_notified;
+  if (what == Written::refused && outlet_.is_lost(to.target)) {
+    status = Status::unreachable;
+  } else if (what == Written::refused) {
+    op.refused = true;
+    op.issued = false;
+    to.queue.push(&op);
+  }
   if (std::exchange(op.claimed, false)) to.entry->release(op.generation, op.final);
   if (status != Status::ok) op.status = status;
   answer_recall(to);

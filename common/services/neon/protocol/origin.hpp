@@ -143,8 +143,8 @@ class Origin {
   void on_lost(Rank peer);
   // Called when the carrier has room again. False: not enough.
   bool pump(Rank peer);
-  // Carrier::write has ended. `notified`: it has notified the target.
-  void written(Operation& op, Status status, bool notified);
+  // Carrier::write or write_window has ended.
+  void written(Operation& op, Status status, Written what);
 
  private:
   struct Peer {

@@ -23,9 +23,23 @@ Portion portion_of(const Operation& op, std::uint32_t room, Header& header) noex
   return portion;
 }
 
+// Lets the carrier write a put to one place with its notification. Later operations of the stream need not wait for it:
+// no order is promised among them. False: it goes in frames.
+bool write_window(Carrier& carrier, Stream& to, Operation& op) {
+  if (op.type != Operation::Type::put_notify || op.strong || op.refused || op.moved != 0 ||
+      op.runs.size() > 1)
+    return false;
+  const std::uint64_t within = op.runs.empty() ? 0 : op.runs.front().within;
+  if (!carrier.write_window(to.target, op.offset + within, op)) return false;
+  op.writing = true;
+  ++to.writing;
+  return true;
+}
+
 }  // namespace
 
 Origin::Step Origin::issue_notified(Stream& to, Operation& op) {
+  if (write_window(carrier_, to, op)) return Step::done;
   Header header;
   header.tag = op.index;
   header.generation = op.generation;

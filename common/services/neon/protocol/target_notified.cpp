@@ -52,6 +52,7 @@ bool Target::on_put_notify(Rank from, const Header& header, const std::byte* pay
   return true;
 }
 
+// A counter that does not exist is treated as in a frame: the put does not notify.
 bool Target::on_get_notify(Rank from, const Header& header) {
   Slot* slot = carrier_.slot(header.tag);
   const std::byte* place = carrier_.window(header.offset, 0, header.extra);
