@@ -41,9 +41,10 @@ class MemoryPort {
   // As put() with a notification, which calls Service::on_notified() at the target once its memory has changed, all in
   // one request of the link. It takes a credit, as a frame of the service does. It has finished when the source is the
   // caller's again. `not_supported`: nothing was written. Only for links with LinkTraits::notified_puts.
-  virtual void put_notified(PeerId peer, const void* source, std::uint64_t address,
-                            const RegionHandle& remote, std::size_t size, ServiceId service,
-                            std::uint32_t value, Operation* operation) noexcept = 0;
+  virtual void put_notified(PeerId peer, const void* source, const RegionHandle* local,
+                            std::uint64_t address, const RegionHandle& remote, std::size_t size,
+                            ServiceId service, std::uint32_t value,
+                            Operation* operation) noexcept = 0;
   // put() and get() that have finished on return, if the link copies within the call and no operation waits before
   // them. False: nothing was done; put() and get() report an error, if there is one.
   virtual bool put_at_once(PeerId peer, const void* source, std::uint64_t address,

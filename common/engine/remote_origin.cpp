@@ -139,9 +139,10 @@ void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const 
   outcomes_.call_back();
 }
 
-void RemoteOrigin::put_notified(PeerId id, const void* source, std::uint64_t address,
-                                const RegionHandle& remote, std::size_t size, ServiceId service,
-                                std::uint32_t value, Operation* operation) noexcept {
+void RemoteOrigin::put_notified(PeerId id, const void* source, const RegionHandle* local,
+                                std::uint64_t address, const RegionHandle& remote, std::size_t size,
+                                ServiceId service, std::uint32_t value,
+                                Operation* operation) noexcept {
   {
     const SendLock::Guard guard(lock_);
     Peer& peer = peers_.at(id);
@@ -154,7 +155,7 @@ void RemoteOrigin::put_notified(PeerId id, const void* source, std::uint64_t add
     } else {
       op.native = peers_.connect(peer) && peer.link->traits().notified_puts;
       if (op.native) op.remote_link = remote.links[peer.link_index];
-      op.local_link = {};
+      op.local_link = op.native && local != nullptr ? local->links[peer.link_index] : LinkRegion{};
       sender_.post(peer, peer.waiting, op);
     }
   }

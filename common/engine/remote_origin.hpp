@@ -52,9 +52,9 @@ class RemoteOrigin final : public MemoryPort,
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept override;
   void get(PeerId peer, void* destination, const RegionHandle* local, std::uint64_t address,
            const RegionHandle& remote, std::size_t size, Operation* operation) noexcept override;
-  void put_notified(PeerId peer, const void* source, std::uint64_t address,
-                    const RegionHandle& remote, std::size_t size, ServiceId service,
-                    std::uint32_t value, Operation* operation) noexcept override;
+  void put_notified(PeerId peer, const void* source, const RegionHandle* local,
+                    std::uint64_t address, const RegionHandle& remote, std::size_t size,
+                    ServiceId service, std::uint32_t value, Operation* operation) noexcept override;
   bool put_pieces_at_once(PeerId peer, std::span<const CopyPiece> pieces,
                           const RegionHandle& remote) noexcept override;
   bool put_at_once(PeerId peer, const void* source, std::uint64_t address,

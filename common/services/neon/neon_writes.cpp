@@ -22,6 +22,17 @@ struct NeonWrites::Write : Operation {
   std::uint32_t key = 0;  // under which it notifies the target; 0: not at all
   std::uint64_t address = 0;
   RegionHandle region;
+  const RegionHandle* source = nullptr;  // the cache's registration of the data; null: none
+
+  void register_source() noexcept {
+    RegistrationCache* const cache = memory->cache();
+    if (cache != nullptr && source == nullptr) source = cache->take(op->data, op->size, 0);
+  }
+  void give_source_back() noexcept {
+    RegistrationCache* const cache = memory->cache();
+    const RegionHandle* const taken = std::exchange(source, nullptr);
+    if (cache != nullptr && taken != nullptr) cache->give_back(*taken);
+  }
 };
 
 NeonWrites::NeonWrites(std::shared_ptr<void> owner, ServicePort& port, MemoryPort* memory,
@@ -112,7 +123,10 @@ void NeonWrites::add_notified(neon::Rank to, std::uint64_t offset, std::uint32_t
 // A write has ended; called without Access.
 void NeonWrites::over(Write* write, Result result) {
   std::unique_ptr<Write> ended(write);
-  if (begins_anew(*ended, result)) begin(std::move(ended));
+  // Before the operation ends, because then the program may give up its memory, and the cache.
+  if (result != Result::not_supported) ended->give_source_back();
+  if (begins_anew(*ended, result)) return begin(std::move(ended));
+  ended->give_source_back();
 }
 
 // Handles the end of a write. True: the link cannot notify with it and has written nothing, so it begins anew without
@@ -139,11 +153,12 @@ bool NeonWrites::begins_anew(Write& write, Result result) {
 
 void NeonWrites::begin(std::unique_ptr<Write> write) {
   Write& begun = *write.release();
+  begun.register_source();
   if (begun.key != 0) {
-    begun.memory->put_notified(begun.peer, begun.op->data, begun.address, begun.region,
-                               begun.op->size, ServiceId::neon, begun.key, &begun);
+    begun.memory->put_notified(begun.peer, begun.op->data, begun.source, begun.address,
+                               begun.region, begun.op->size, ServiceId::neon, begun.key, &begun);
   } else {
-    begun.memory->put(begun.peer, begun.op->data, nullptr, begun.address, begun.region,
+    begun.memory->put(begun.peer, begun.op->data, begun.source, begun.address, begun.region,
                       begun.op->size, &begun);
   }
 }

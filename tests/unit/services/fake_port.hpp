@@ -102,6 +102,7 @@ struct FakeMemory final : MemoryPort {
     std::uint64_t address;
     std::size_t size;
     Operation* operation;
+    const RegionHandle* local = nullptr;  // the source's
     void end(Result result) const { operation->done(operation, result); }
   };
 
@@ -115,18 +116,18 @@ struct FakeMemory final : MemoryPort {
   }
   void deregister_memory(RegionHandle&) noexcept override { --registered; }
   bool is_native(PeerId) noexcept override { return native; }
-  void put(PeerId peer, const void*, const RegionHandle*, std::uint64_t address,
+  void put(PeerId peer, const void*, const RegionHandle* local, std::uint64_t address,
            const RegionHandle&, std::size_t size, Operation* operation) noexcept override {
-    puts.push_back({peer, address, size, operation});
+    puts.push_back({peer, address, size, operation, local});
   }
   void get(PeerId peer, void*, const RegionHandle*, std::uint64_t address, const RegionHandle&,
            std::size_t size, Operation* operation) noexcept override {
     gets.push_back({peer, address, size, operation});
   }
-  void put_notified(PeerId peer, const void*, std::uint64_t address, const RegionHandle&,
-                    std::size_t size, ServiceId, std::uint32_t,
+  void put_notified(PeerId peer, const void*, const RegionHandle* local, std::uint64_t address,
+                    const RegionHandle&, std::size_t size, ServiceId, std::uint32_t,
                     Operation* operation) noexcept override {
-    puts.push_back({peer, address, size, operation});
+    puts.push_back({peer, address, size, operation, local});
   }
   bool put_at_once(PeerId, const void*, std::uint64_t, const RegionHandle&,
                    std::size_t) noexcept override {

@@ -30,8 +30,8 @@ struct Granted : Setting {
   void forge(ServiceId service, std::uint32_t value) {
     RegionHandle region;
     std::memcpy(&region, buffer.token.bytes, sizeof region);
-    world.ni(0).remote().put_notified(world.peer(0, 1), forged.data(), region.address, region,
-                                      forged.size(), service, value, &forgery);
+    world.ni(0).remote().put_notified(world.peer(0, 1), forged.data(), nullptr, region.address,
+                                      region, forged.size(), service, value, &forgery);
     settle();
   }
 

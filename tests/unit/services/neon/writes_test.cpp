@@ -1,4 +1,4 @@
-// Registrations of announced memory, counted: with a cache, and without.
+// Registrations of announced memory, and of the sources of writes, counted: with a cache, and without.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +57,49 @@ struct Target {
   std::array<neon::Announcement, 2> buffers;
 };
 
+// A window of two ranks, of which the other one has memory.
+struct Origin {
+  Origin() {
+    port.traits.notified_puts = true;
+    remote.native = true;
+    window.connect(std::array<PeerId, 2>{kNoPeer, 1},
+                   std::array<std::uint32_t, 2>{window.id(), window.id()});
+    RegionHandle region;
+    region.address = 1 << 20;
+    region.size = memory.size();
+    window.writes().prepare_for_window(1, region);
+  }
+  // Puts all of the memory and notifies.
+  void put() {
+    op.context = this;
+    op.done = [](neon::Operation* self, neon::Status) {
+      ++static_cast<Origin*>(self->context)->ended;
+    };
+    {
+      const ServicePort::Access access(port);
+      window.writes().allow();
+      REQUIRE(window.neon().origin().put_notify(op, 1, 0, memory.data(), memory.size(), {}, 0,
+                                                false) == neon::Status::ok);
+      REQUIRE(window.writes().forbid());
+    }
+    window.writes().start();
+  }
+  void end(Result result) {
+    const FakeMemory::Started started = remote.puts.front();
+    remote.puts.clear();
+    started.end(result);
+  }
+
+  Memory memory{};
+  FakePort port;
+  FakeMemory remote;
+  neon::Exposure exposure;
+  std::shared_ptr<NeonService> service = std::make_shared<NeonService>(port, &remote);
+  NeonWindow window{service, 0, neon::Limits{}, exposure, 2};
+  neon::Operation op;
+  int ended = 0;
+};
+
 }  // namespace
 
 TEST_CASE("a buffer that is announced again is registered once where registrations are kept",
@@ -97,6 +140,39 @@ TEST_CASE("a buffer that is announced again is registered once where registratio
     at.window.withdraw(at.buffers[0]);
     CHECK(cache.taken == 0);
   }
+}
+
+TEST_CASE("the source of a write is registered by the cache until the write has ended",
+          "[neon_service]") {
+  Origin at;
+  Cache cache(at.remote, at.memory);
+  at.remote.use_cache(&cache);
+  for (int round = 1; round <= 3; ++round) {
+    at.put();
+    REQUIRE(at.remote.puts.size() == 1);
+    CHECK(at.remote.puts[0].local == &*cache.kept);
+    CHECK(cache.taken == 1);
+    at.end(Result::ok);
+    CHECK(cache.taken == 0);
+    CHECK(at.ended == round);
+  }
+  CHECK(at.remote.registrations == 1);
+  // The cache may be closed before the write has ended.
+  at.put();
+  at.remote.use_cache(nullptr);
+  at.end(Result::ok);
+  CHECK(at.ended == 4);
+}
+
+TEST_CASE("the source of a write that the link refuses is given back once", "[neon_service]") {
+  Origin at;
+  Cache cache(at.remote, at.memory);
+  at.remote.use_cache(&cache);
+  at.put();
+  at.end(Result::not_supported);
+  CHECK(at.port.sent.size() == 1);  // the frame
+  CHECK(cache.taken == 0);
+  CHECK(at.ended == 1);
 }
 
 TEST_CASE("a buffer that is announced again is registered again where registrations are not kept",
