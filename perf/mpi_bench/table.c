@@ -72,6 +72,8 @@ const Bench benches[] = {
      end_both_ways, mbytes_both, kWindows},
     {"sum_bibw", "the same of MPI_Accumulate, MPI_SUM", BANDWIDTH, "64", "MB/s", begin_both_ways,
      run_sum_bibw, end_both_ways, mbytes_both, kWindows},
+    {"copied", "memcpy and a word in shared memory, seen: the bound of notified", "8,1K,64K", "1",
+     "us", begin_copied, run_copied, end_copied, half_us, 0},
 #ifdef LFC_HAVE_MPIX_NEON
     {"notified", "written, told by a counter, seen: half of there and back", "8,1K,64K", "1", "us",
      begin_notified, run_notified, end_window, half_us, 0},
