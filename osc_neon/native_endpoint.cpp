@@ -65,8 +65,17 @@ class NativeEndpoint final : public Endpoint {
   Neon& neon() override { return window_.neon(); }
   int level() const override { return level_; }
   // btl lfc moves frames. Announcements that are completed through mapped memory are found here.
-  bool polls() const override { return target_.is_open(); }
+  bool is_due() override;
   int poll() override;
+  Status announce(Announcement& buffer) override {
+    const ServicePort::Access access(window_.port());
+    return target_.announce(buffer);
+  }
+  bool put_announced(Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
+                     std::uint64_t size, bool final, bool strong) override {
+    const ServicePort::Access access(window_.port());
+    return window_.neon().origin().put_mapped(target, tag, offset, data, size, final, strong);
+  }
   void prepare(Rank target, std::uint64_t size) override {
     if (size > window_.neon().limits().eager) window_.writes().prepare(target);
   }
@@ -149,17 +158,24 @@ class NativeEndpoint final : public Endpoint {
   const int level_;
   NeonWindow window_;
   Target& target_;
-  unsigned idle_polls_ = 0;  // since the last event
+  unsigned idle_polls_ = 0;  // calls of is_due() since the last event
   bool closed_ = false;
   SendLock::Entry entry_ = SendLock::kRefused;  // of the thread that holds the lock
   std::optional<SharedMemory> own_;             // our counters, for local peers to map
   std::vector<LocalPeer> local_peers_;          // by rank; empty: none
 };
 
+constexpr unsigned kWatchPolls = 1 << 13;  // some milliseconds
+
+bool NativeEndpoint::is_due() {
+  if (!target_.is_open()) return false;
+  ++idle_polls_;
+  return target_.is_due() || idle_polls_ >= kWatchPolls;
+}
+
 int NativeEndpoint::poll() {
-  constexpr unsigned kWatchPolls = 1 << 13;  // some milliseconds
   const int events = target_.look();
-  idle_polls_ = events > 0 ? 0 : idle_polls_ + 1;
+  if (events > 0) idle_polls_ = 0;
   if (idle_polls_ < kWatchPolls) return events;
   idle_polls_ = 0;
   for (const Rank origin : target_.open_origins())

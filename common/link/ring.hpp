@@ -37,6 +37,7 @@
 #include <string>
 
 #include "base/limits.hpp"
+#include "base/prefetch.hpp"
 #include "link/link.hpp"
 #include "machine/bell.hpp"
 #include "wire/frame.hpp"
@@ -175,18 +176,10 @@ inline void prefetch_to_read(const std::byte* from, std::size_t size) noexcept {
   const std::byte* const end = from + std::min(size, kPrefetch);
   for (; from < end; from += kCacheLine) __builtin_prefetch(from, 0);
 }
-// Prefetches lines for writing, which invalidates them on the other side. In assembly, because for generic x86-64 the
-// compiler would prefetch them for reading, and each line would move once more. A no-op where the instruction is
-// unknown.
+// Prefetches lines for writing.
 inline void prefetch_to_write(const std::byte* from, std::size_t size) noexcept {
   const std::byte* const end = from + std::min(size, kPrefetch);
-  for (; from < end; from += kCacheLine) {
-#ifdef __x86_64__
-    asm volatile("prefetchw %0" : : "m"(*from));
-#else
-    __builtin_prefetch(from, 1);
-#endif
-  }
+  for (; from < end; from += kCacheLine) prefetch_line_to_write(from);
 }
 
 class RingWriter : private RingView {

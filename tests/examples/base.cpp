@@ -14,6 +14,7 @@
 #include "base/make_room.hpp"
 #include "base/name_table.hpp"
 #include "base/named_pool.hpp"
+#include "base/prefetch.hpp"
 #include "base/spares.hpp"
 #include "base/sparse_table.hpp"
 #include "base/stored_words.hpp"
@@ -167,6 +168,10 @@ void address(const Identity& identity, const Link& shm, const Link& ofi) {
 
 void frame(Link& link, PeerId peer, std::uint8_t tag, std::uint8_t credits, const Slice* slices) {
 #include "common/wire/frame.hpp.example"
+}
+
+void prefetch(const void* entry) {
+#include "common/base/prefetch.hpp.example"
 }
 
 }  // namespace lfc

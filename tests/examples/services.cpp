@@ -106,7 +106,8 @@ bool confirmation(neon::Confirmer& confirmer, neon::Confirmations& confirmations
 
 void mapped_entries(std::byte* memory, std::size_t count, const neon::MappedEntries& theirs,
                     neon::Rank origin, neon::Rank rank, std::uint32_t tag, std::uint32_t generation,
-                    std::uint64_t place, std::uint64_t size) {
+                    std::uint64_t place, std::uint64_t size, std::uint64_t offset,
+                    const std::byte* data, std::uint64_t n) {
   using neon::MappedEntries, neon::MappedEntry;
 #include "common/services/neon/protocol/mapped_entries.hpp.example"
 }

@@ -80,16 +80,19 @@ Status put_pieces(Job& job, Origin& neon, Rank to, std::uint32_t tag, MPI_Aint o
 
 // The short way, into a mapped buffer. False: nothing was done, and the long way reports the error, if any.
 bool put_mapped(Window& window, const void* data, int count, MPI_Datatype type, int target, int tag,
-                MPI_Aint offset, int target_count, MPI_Datatype target_type, bool final) {
+                MPI_Aint offset, int target_count, MPI_Datatype target_type, int flags) {
+  if (type == MPI_DATATYPE_NULL || target_type == MPI_DATATYPE_NULL || (count | target_count) < 0 ||
+      (data == nullptr && count > 0) || !window.extents().has(target) || (tag | offset) < 0 ||
+      (flags & ~(MPIX_NEON_NON_FINAL | MPIX_NEON_STRONG)) != 0)
+    return false;
   const std::int64_t bytes = lfc_contiguous_bytes(type, count);
   const bool alike = type == target_type && count == target_count;
-  if (bytes < 0 || offset < 0 ||
-      (!alike && lfc_contiguous_bytes(target_type, target_count) != bytes))
+  if (bytes < 0 || (!alike && lfc_contiguous_bytes(target_type, target_count) != bytes))
     return false;
-  const std::lock_guard guard(window.endpoint());
-  return window.endpoint().neon().origin().put_mapped(
+  return window.endpoint().put_announced(
       static_cast<Rank>(target), static_cast<std::uint32_t>(tag),
-      static_cast<std::uint64_t>(offset), data, static_cast<std::uint64_t>(bytes), final);
+      static_cast<std::uint64_t>(offset), data, static_cast<std::uint64_t>(bytes),
+      (flags & MPIX_NEON_NON_FINAL) == 0, (flags & MPIX_NEON_STRONG) != 0);
 }
 
 }  // namespace
@@ -131,12 +134,6 @@ int put(Window& window, const void* origin, int count, MPI_Datatype type, int ta
   if ((flags & ~(MPIX_NEON_NON_FINAL | MPIX_NEON_STRONG)) != 0) error = MPI_ERR_ARG;
   if (error != MPI_SUCCESS) return error;
   if (target == MPI_PROC_NULL) {
-    if (request != nullptr) *request = lfc_request_finished();
-    return MPI_SUCCESS;
-  }
-  if (generation == nullptr &&
-      put_mapped(window, origin, count, type, target, tag, offset, target_count, target_type,
-                 (flags & MPIX_NEON_NON_FINAL) == 0)) {
     if (request != nullptr) *request = lfc_request_finished();
     return MPI_SUCCESS;
   }
@@ -264,7 +261,7 @@ int MPIX_Neon_arrived(MPI_Request ann, int* count, int ranks[]) {
   lfc_progress();
   const std::lock_guard guard(announced->window.endpoint());
   if (announced->persistent) {
-    *count = static_cast<int>(announced->notifications.value());
+    *count = static_cast<int>(announced->notifications);
     return MPI_SUCCESS;
   }
   *count = static_cast<int>(announced->notified.size());
@@ -280,6 +277,11 @@ int MPIX_Neon_put(const void* origin, int count, MPI_Datatype type, int target, 
   int error = MPI_SUCCESS;
   Window* window = attached(win, error);
   if (window == nullptr) return error;
+  if (lfc::neon::put_mapped(*window, origin, count, type, target, tag, offset, target_count,
+                            target_type, flags)) {
+    if (req != nullptr) *req = lfc_request_finished();
+    return MPI_SUCCESS;
+  }
   return window->fail(lfc::neon::put(*window, origin, count, type, target, tag, offset,
                                      target_count, target_type, flags, req));
 }

@@ -29,10 +29,23 @@ class Endpoint {
 
   virtual Neon& neon() = 0;
   virtual int level() const = 0;  // MPIX_NEON_EMULATED ...
-  // Whether poll() has something to do.
-  virtual bool polls() const { return true; }
+  // Whether poll() may have something to do. Without the lock, by one thread at a time.
+  virtual bool is_due() { return true; }
   // Moves frames, or looks for notifications in mapped memory; the number of events. With the lock.
   virtual int poll() = 0;
+  // Target::announce(). Without the lock.
+  virtual Status announce(Announcement& buffer) {
+    lock();
+    const Status status = neon().target().announce(buffer);
+    unlock();
+    return status;
+  }
+  // Origin::put_mapped(). Without the lock.
+  virtual bool put_announced(Rank /*target*/, std::uint32_t /*tag*/, std::uint64_t /*offset*/,
+                             const void* /*data*/, std::uint64_t /*size*/, bool /*final*/,
+                             bool /*strong*/) {
+    return false;
+  }
   // Before a put of `size` bytes to `target`. Without the lock.
   virtual void prepare(Rank /*target*/, std::uint64_t /*size*/) {}
   // Before a notified put of `size` bytes to the window at large. Without the lock.

@@ -22,18 +22,29 @@ void Jobs::recycle(Job* job) {
   idle_.push_back(job);
 }
 
+int Jobs::complete_announced() {
+  int events = 0;
+  for (; !announced_.empty(); ++events) {
+    Announced* const each = announced_.pop();
+    if (!each->complete()) freed_.push(each);
+  }
+  news_.store(!jobs_.empty() || !freed_.empty(), std::memory_order_relaxed);
+  return events;
+}
+
 int Jobs::deliver_ended(Endpoint& endpoint) {
   Fifo<Job> jobs;
-  Fifo<Announced> announced;
+  Fifo<Announced> freed;
+  int events = 0;
   {
     const std::lock_guard guard(endpoint);
+    events = complete_announced();
     std::swap(jobs, jobs_);
-    std::swap(announced, announced_);
+    std::swap(freed, freed_);
     news_.store(false, std::memory_order_relaxed);
   }
-  int events = 0;
   for (; !jobs.empty(); ++events) jobs.pop()->deliver();
-  for (; !announced.empty(); ++events) announced.pop()->deliver();
+  while (!freed.empty()) delete freed.pop();
   return events;
 }
 

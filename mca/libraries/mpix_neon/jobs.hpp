@@ -38,6 +38,8 @@ class Jobs {
     if (error_ == MPI_SUCCESS) error_ = error;
   }
   int take_error() { return std::exchange(error_, MPI_SUCCESS); }
+  // Completes the requests of announcements that have ended, and returns their number.
+  int complete_announced();
   // The number of requests.
   int deliver(Endpoint& endpoint) {
     return news_.load(std::memory_order_relaxed) ? deliver_ended(endpoint) : 0;
@@ -49,6 +51,7 @@ class Jobs {
   std::vector<Job*> idle_;
   Fifo<Job> jobs_;
   Fifo<Announced> announced_;
+  Fifo<Announced> freed_;          // to be deleted without the lock
   std::atomic<bool> news_{false};  // something has ended; the lists are looked at under the lock
   int error_ = MPI_SUCCESS;
 };

@@ -142,18 +142,17 @@ int Announced::start(void* object, int active) {
     return MPI_ERR_WIN;
   }
   if (active != 0) return self.window.fail(MPI_ERR_REQUEST);
-  Status status = Status::ok;
-  {
-    const std::lock_guard guard(self.window.endpoint());
-    // A persistent one that is open stays so.
-    if (self.persistent && self.live) {
-      self.done(&self, Status::ok);
-    } else {
-      status = self.window.endpoint().neon().target().announce(self);
-    }
-  }
+  const Status status =
+      self.persistent ? start_persistent(self) : self.window.endpoint().announce(self);
   self.window.deliver();
   return self.window.fail(mpi_error(status));
+}
+
+Status Announced::start_persistent(Announced& self) {
+  const std::lock_guard guard(self.window.endpoint());
+  if (!self.live) return self.window.endpoint().neon().target().announce(self);
+  self.done(&self, Status::ok);  // it stays open
+  return Status::ok;
 }
 
 int Announced::free(void* object) {
@@ -180,22 +179,17 @@ int Announced::free(void* object) {
   return 1;
 }
 
-// As Job::deliver().
-void Announced::deliver() {
-  Endpoint& endpoint = window.endpoint();
-  endpoint.lock();
+bool Announced::complete() {
   listed = false;
-  const bool ends = freed;
-  if (ends) {
+  if (freed) {
     lfc_request_end(request);
-  } else {
-    if (window.closed()) lfc_request_move(request, lfc_errors_comm());
-    const bool alone = origins.size() == 1;
-    lfc_request_complete(request, mpi_error(outcome),
-                         alone ? static_cast<int>(origins[0]) : MPI_ANY_SOURCE, size);
+    return false;
   }
-  endpoint.unlock();
-  if (ends) delete this;
+  if (window.closed()) lfc_request_move(request, lfc_errors_comm());
+  const bool alone = origins.size() == 1;
+  lfc_request_complete(request, mpi_error(outcome),
+                       alone ? static_cast<int>(origins[0]) : MPI_ANY_SOURCE, size);
+  return true;
 }
 
 }  // namespace lfc::neon

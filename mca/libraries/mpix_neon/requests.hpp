@@ -59,19 +59,22 @@ struct Job {
 struct Announced : Announcement {
   explicit Announced(Window& of) : window(of) { window.retain(); }
   ~Announced() { window.release(); }
-  void deliver();
+  // With the lock, so that no other thread frees it meanwhile: completes the request. False: it has been freed, and is
+  // to be deleted without the lock.
+  bool complete();
 
   static const lfc_request_hooks hooks;
 
   Window& window;
   MPI_Request request = MPI_REQUEST_NULL;
   Status outcome = Status::ok;
-  bool listed = false;  // has ended and is not delivered
+  bool listed = false;  // has ended, and its request is not complete
   bool freed = false;
   Announced* next = nullptr;  // of those that have ended
 
  private:
   static int start(void* object, int active);
+  static Status start_persistent(Announced& self);
   static int free(void* object);
 };
 

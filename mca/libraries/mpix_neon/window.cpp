@@ -205,8 +205,8 @@ int Window::start() {
   return MPI_SUCCESS;
 }
 
-int Window::fail(int error) const {
-  if (error != MPI_SUCCESS && win_ != MPI_WIN_NULL) MPI_Win_call_errhandler(win_, error);
+int Window::report(int error) const {
+  if (win_ != MPI_WIN_NULL) MPI_Win_call_errhandler(win_, error);
   return error;
 }
 
@@ -257,9 +257,10 @@ void Window::close() {
 }
 
 int Window::poll() {
-  if (!endpoint_->polls()) return deliver();
+  if (!endpoint_->is_due()) return deliver();
   if (!endpoint_->try_lock()) return 0;
   const int events = endpoint_->poll();
+  jobs_.complete_announced();
   endpoint_->unlock();
   return events + deliver();
 }

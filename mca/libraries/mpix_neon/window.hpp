@@ -30,8 +30,8 @@ class Window {
   void close();
 
   Endpoint& endpoint() { return *endpoint_; }
-  // Reports the error to the window's error handler, and returns it.
-  int fail(int error) const;
+  // Reports the error, if it is one, to the window's error handler, and returns it.
+  int fail(int error) const { return error == MPI_SUCCESS ? error : report(error); }
   bool closed() const { return closed_; }
   Extents& extents() { return extents_; }
   const Extents& extents() const { return extents_; }
@@ -54,6 +54,7 @@ class Window {
   static void make_keyval();
   int join();
   int start();
+  int report(int error) const;
   static void hand_on(MPI_Comm* comm, int* code, ...);
   static int on_free(MPI_Win win);
   static int on_delete(MPI_Win win, int keyval, void* value, void* extra);

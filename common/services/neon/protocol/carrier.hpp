@@ -10,6 +10,7 @@
 
 #include "services/neon/protocol/mapped_entries.hpp"
 #include "services/neon/protocol/operation.hpp"
+#include "services/neon/protocol/slot.hpp"
 
 namespace lfc::neon {
 

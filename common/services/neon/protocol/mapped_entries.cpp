@@ -1,6 +1,7 @@
 #include "services/neon/protocol/mapped_entries.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace lfc::neon {
 namespace {
@@ -19,7 +20,24 @@ MappedEntry::State MappedEntry::close(std::uint32_t generation) noexcept {
                                     std::memory_order_acq_rel, std::memory_order_acquire))
     return State::closed;
   if (found == word(generation, State::busy)) return State::busy;
-  return found == word(generation, State::done) ? State::done : State::closed;
+  return is_final(found, generation) ? State::done : State::closed;
+}
+
+void MappedEntry::load_rest(std::size_t at, const std::byte* data, std::size_t size) noexcept {
+  std::uint64_t value = 0;
+  std::memcpy(&value, data, size);
+  words_[at / sizeof value].store(value, std::memory_order_relaxed);
+}
+
+MappedEntry::Carried MappedEntry::carried() const noexcept {
+  const std::uint64_t found = word_.load(std::memory_order_acquire);
+  Carried put;
+  if (state_of(found) != State::carried) return put;
+  put.offset = offset_.load(std::memory_order_relaxed);
+  put.size = size_of(found);
+  for (std::size_t i = 0; i < kCarriedWords; ++i)
+    put.words[i] = words_[i].load(std::memory_order_relaxed);
+  return put;
 }
 
 MappedEntry& MappedEntries::at(std::uint64_t key, std::size_t probe) const noexcept {

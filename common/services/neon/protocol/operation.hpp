@@ -9,7 +9,6 @@
 
 #include "services/neon/protocol/frame.hpp"
 #include "services/neon/protocol/runs.hpp"
-#include "services/neon/protocol/slot.hpp"
 
 namespace lfc::neon {
 
@@ -84,10 +83,12 @@ struct Operation {
   std::uint64_t offset = 0;  // in the target's buffer; displacement in its window
 };
 
+struct Opened;
+
 // A buffer under a name, open to some origins until each has notified.
 //   Announcement buffer;
 //   buffer.address = rows; buffer.size = n; buffer.origins = {left, right}; buffer.tag = 7;
-//   neon.announce(buffer);          // ... and again after each completion
+//   neon.announce(buffer);          // ... and again after each completion, with the same tag and origins
 //   neon.withdraw(buffer);
 struct Announcement {
   std::byte* address = nullptr;
@@ -100,13 +101,18 @@ struct Announcement {
   void* context = nullptr;  // the caller's
 
   // --- The protocol's ---
-  Slot notifications;          // ever received
-  std::uint64_t due = 0;       // complete when `notifications` reaches it
-  std::vector<Rank> notified;  // in this announcement, in the order of arrival
+  std::uint64_t notifications = 0;  // ever received
+  std::uint64_t due = 0;            // complete when `notifications` reaches it
+  std::vector<Rank> notified;       // in this announcement, in the order of arrival
   bool live = false;
   Status status = Status::ok;
   Token token;                // the carrier's key for direct writes of origins
   std::uint32_t unheard = 0;  // origins that may still write, though it is withdrawn
+  bool located = false;  // the buffer of this address and size is part of the window, at `place`
+  const std::byte* located_at = nullptr;
+  std::uint64_t located_size = 0;
+  std::uint64_t place = 0;
+  Opened* only = nullptr;  // the record of its only origin, after it was announced once
 };
 
 }  // namespace lfc::neon

@@ -110,7 +110,7 @@ class Origin {
   // Puts without an operation, if the buffer is announced in mapped memory and nothing waits before it. False: nothing
   // was done, and put() follows.
   bool put_mapped(Rank target, std::uint32_t tag, std::uint64_t offset, const void* data,
-                  std::uint64_t size, bool final);
+                  std::uint64_t size, bool final, bool strong);
   Status get(Operation& op, Rank target, std::uint32_t tag, std::uint64_t offset, void* data,
              std::uint64_t size, bool final);
   // Makes the last put to (target, tag) final if that is still waiting here: a notification that

@@ -17,9 +17,17 @@ auto* find_record(const Peers& peers, Rank origin, std::uint32_t tag) noexcept {
 }
 
 void complete_if_due(Announcement& buffer) {
-  if (buffer.notifications.value() != buffer.due) return;
+  if (buffer.notifications != buffer.due) return;
   buffer.live = false;
   buffer.done(&buffer, buffer.status);
+}
+
+// Makes the announcement live, to so many origins.
+void begin(Announcement& buffer, std::size_t origins) {
+  buffer.live = true;
+  buffer.status = Status::ok;
+  buffer.notified.clear();
+  buffer.due = buffer.notifications + origins;
 }
 
 std::uint32_t cost_of(const Header& header, std::size_t size) noexcept {
@@ -62,26 +70,29 @@ Target::~Target() {
 // --- Announcements ---
 
 Status Target::announce(Announcement& buffer) {
+  // The usual case: to its only origin once more.
+  auto* const only = static_cast<Record*>(buffer.only);
+  if (only == nullptr || buffer.live || only->is_busy() || outlet_.is_lost(only->origin))
+    return announce_to_all(buffer);
+  begin(buffer, 1);
+  open(*only, buffer);
+  return Status::ok;
+}
+
+Status Target::announce_to_all(Announcement& buffer) {
   if (buffer.live) return Status::busy;
   Status status = Status::ok;
-  for (std::size_t i = 0; i < buffer.origins.size(); ++i) {
-    const Rank origin = buffer.origins[i];
+  for (auto at = buffer.origins.begin(); at != buffer.origins.end(); ++at) {
+    const Rank origin = *at;
     if (origin >= peers_.size()) return Status::rank;
-    if (std::find(buffer.origins.begin(), buffer.origins.begin() + static_cast<std::ptrdiff_t>(i),
-                  origin) != buffer.origins.begin() + static_cast<std::ptrdiff_t>(i))
-      return Status::rank;
-    const Record* known = find_record(peers_, origin, buffer.tag);
-    if (known != nullptr &&
-        (known->live != nullptr || known->recalled != nullptr || known->closing != nullptr))
-      return Status::busy;
+    if (std::find(buffer.origins.begin(), at, origin) != at) return Status::rank;
+    const Record* const known = find_record(peers_, origin, buffer.tag);
+    if (known != nullptr && known->is_busy()) return Status::busy;
     if (outlet_.is_lost(origin)) status = Status::unreachable;
   }
   if (status != Status::ok) return status;
-  buffer.live = true;
-  buffer.status = Status::ok;
-  buffer.notified.clear();
   buffer.notified.reserve(buffer.origins.size());
-  buffer.due = buffer.notifications.value() + buffer.origins.size();
+  begin(buffer, buffer.origins.size());
   for (const Rank origin : buffer.origins) {
     Peer& peer = peers_.at(origin);
     const Record* const named = peer.records.find(buffer.tag);
@@ -89,6 +100,7 @@ Status Target::announce(Announcement& buffer) {
     Record& each = peer.records.make(buffer.tag);
     each.origin = origin;
     each.tag = buffer.tag;
+    if (buffer.origins.size() == 1 && !buffer.persistent) buffer.only = &each;
     open(each, buffer);
   }
   if (buffer.persistent) {
@@ -211,7 +223,7 @@ void Target::fire(Opened& opened) {
   auto& each = static_cast<Record&>(opened);
   Announcement& buffer = *each.live;
   close(each);
-  buffer.notifications.add(1);
+  ++buffer.notifications;
   if (buffer.persistent) {
     open(each, buffer);
     return;
@@ -436,7 +448,7 @@ void Target::on_lost(Rank lost) {
     each.live = nullptr;
     buffer->status = Status::unreachable;
     if (buffer->persistent) continue;
-    buffer->notifications.add(1);
+    ++buffer->notifications;
     complete_if_due(*buffer);
   }
 }

@@ -94,6 +94,10 @@ class Target final : public MappedTarget {
     bool wanted_always = false;
     std::uint32_t want = 0;
 
+    bool is_busy() const noexcept {
+      return live != nullptr || recalled != nullptr || closing != nullptr;
+    }
+
     void heard() noexcept { --std::exchange(recalled, nullptr)->unheard; }
     // The live generation has ended.
     void close() noexcept {
@@ -136,6 +140,7 @@ class Target final : public MappedTarget {
                    std::size_t size);
   bool count(Record& record, const Header& header);
   void fire(Opened& record) override;
+  Status announce_to_all(Announcement& buffer);
   void open(Record& record, Announcement& buffer);
   void adopt(Record& record, Generation& early);
   void grant(Record& record);

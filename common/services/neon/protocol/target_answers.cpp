@@ -51,7 +51,7 @@ void Target::reply(Rank to, Kind kind, std::uint64_t id, std::uint8_t flags) {
 bool Target::on_confirm(Rank from, const Header& header) {
   Record* const each = record(from, header.tag);
   if (each == nullptr) return false;
-  if (each->open && each->live != nullptr && each->entry->is_done(each->announced)) fire(*each);
+  if (take_final(*each)) fire(*each);
   Confirmations& confirmations = peers_.at(from).confirmations;
   const bool live = each->live != nullptr && each->announced == header.generation;
   const bool all = (header.flags & kFinal) != 0;

@@ -17,16 +17,17 @@ constexpr int kBytes = 2;
 
 // One origin and one target, whose steps are drawn. The origin puts a part and the final part of the old generation,
 // and then a final put of the new one. A put that it cannot claim goes by frames, and so does the rest of
-// that generation.
+// that generation. If `carries`, the entry carries the final puts.
 // The target announces the old generation, withdraws it or waits for it, and then announces the new one.
 struct Run {
   MappedEntry entry{};
   std::array<std::array<int, kBytes>, 2> buffers{};  // by generation: old, new
-  bool withdraws = false;
+  bool withdraws = false, carries = false;
 
   // --- The origin ---
-  int put = 0;      // 0, 1: old; 2: new; 3: ended
-  int copied = -1;  // bytes of the put that runs; -1: it has not been claimed
+  int put = 0;          // 0, 1: old; 2: new; 3: ended
+  int copied = -1;      // bytes of the put that runs; -1: it has not been claimed
+  bool loaded = false;  // the entry has the bytes of the put
   bool claimed[3] = {};
   bool by_frames = false;  // the old generation
 
@@ -38,8 +39,32 @@ struct Run {
 
   std::uint32_t generation() const { return put < 2 ? kOld : kNew; }
 
+  // A step of a final put that the entry carries.
+  void carry() {
+    const auto value = static_cast<std::byte>(put + 1);
+    const std::byte bytes[kBytes] = {value, value};
+    if (!loaded) {
+      loaded = entry.load(generation(), 0, bytes, kBytes);
+      if (loaded) return;
+    } else {
+      claimed[put] = entry.carry(generation(), kBytes);
+      loaded = false;
+    }
+    by_frames = by_frames || (put < 2 && !claimed[put]);
+    ++put;
+  }
+
+  // The target copies what the entry carries.
+  void land(std::array<int, kBytes>& buffer) const {
+    const MappedEntry::Carried carried = entry.carried();
+    REQUIRE(carried.size == (carries ? kBytes : 0));
+    for (std::size_t i = 0; i < carried.size; ++i)
+      buffer[i] = static_cast<int>(carried.words[0] >> 8 * i & 0xff);
+  }
+
   void origin() {
     blocked = false;
+    if (carries && put != 0 && !(put == 1 && by_frames)) return carry();
     if (copied < 0) {
       claimed[put] = !(put == 1 && by_frames) && entry.claim(generation());
       if (claimed[put]) {
@@ -79,6 +104,7 @@ struct Run {
           blocked = ended == State::open || ended == State::busy;
         }
         if (blocked) return;
+        if (ended == State::done) land(buffers[0]);
         owned = true;
         if (ended == State::done) REQUIRE(buffers[0] == std::array{2, 2});
         ++stage;
@@ -90,6 +116,7 @@ struct Run {
       default:
         blocked = !entry.is_done(kNew);
         if (blocked) return;
+        land(buffers[1]);
         REQUIRE(buffers[1] == std::array{3, 3});
         ++stage;
     }
@@ -103,11 +130,13 @@ struct Run {
 
 TEST_CASE("an entry hands its buffer over in all interleavings", "[neon]") {
   const bool withdraws = GENERATE(false, true);
+  const bool carries = GENERATE(false, true);
   std::vector<bool> choices;  // true: the target, where both could go
   std::size_t runs = 0, final_first = 0, withdrawn = 0, mapped = 0;
   for (bool more = true; more; ++runs) {
     Run run;
     run.withdraws = withdraws;
+    run.carries = carries;
     std::size_t at = 0;
     while (run.origin_may_go() || run.target_may_go()) {
       bool target = run.target_may_go();

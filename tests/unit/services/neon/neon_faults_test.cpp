@@ -325,7 +325,7 @@ TEST_CASE("early frames beyond those that the final one counts go nowhere", "[ne
   SECTION("used up by the first") {}
   SECTION("persistent: nor into the next round") { buffer.persistent = true; }
   REQUIRE(neon.target().announce(buffer) == Status::ok);
-  CHECK(buffer.notifications.value() == 1);
+  CHECK(buffer.notifications == 1);
   CHECK(neon.target().early().empty());
 }
 

@@ -82,6 +82,113 @@ TEST_CASE("a put to a mapped window takes no frame, in each generation", "[neon]
   REQUIRE(world[1].neon.statistics().mapped == 10);
 }
 
+TEST_CASE("an entry carries a short final put and the target copies it", "[neon]") {
+  World world(2, {.entries = 8});
+  Buffer buffer(64, {1}, 7);
+  const std::size_t size = GENERATE(0, 1, 7, 8, 9, 23, 24, 25);
+  const bool strong = GENERATE(false, true);
+  const bool short_way = GENERATE(false, true);
+  const bool carried = size > 0 && size <= MappedEntry::kCarried && !strong;
+  Target& target = world[0].neon.target();
+  for (int round = 1; round <= 3; ++round) {
+    announce(world, buffer);
+    const auto before = buffer.memory;
+    const auto data = pattern(size, static_cast<std::uint64_t>(round));
+    auto after = before;
+    std::copy(data.begin(), data.end(), after.begin() + 5);
+    Op op;
+    if (round == 1 || !short_way) {  // the short way needs a stream
+      REQUIRE(put(world, op, 1, 0, 7, 5, data, true, strong) == Status::ok);
+      REQUIRE(op.times == 1);
+    } else {
+      REQUIRE(world[1].neon.origin().put_mapped(0, 7, 5, data.data(), size, true, strong));
+    }
+    REQUIRE(buffer.memory == (carried ? before : after));
+    REQUIRE(target.is_due());
+    REQUIRE(target.look() == 1);
+    REQUIRE_FALSE(target.is_due());
+    REQUIRE(buffer.memory == after);
+    REQUIRE(buffer.times == round);
+    REQUIRE(buffer.result == Status::ok);
+  }
+  REQUIRE(frames(world) == 0);
+  REQUIRE(world[1].neon.statistics().mapped == 3);
+}
+
+TEST_CASE("a carried put is in the buffer when its confirmation leaves or its origin is lost",
+          "[neon]") {
+  World world(2, {.entries = 8});
+  Buffer buffer(8, {1}, 7);
+  announce(world, buffer);
+  Op last, confirmed;
+  REQUIRE(put(world, last, 1, 0, 7, 0, pattern(8, 1)) == Status::ok);
+  SECTION("confirmed") {
+    REQUIRE(world[1].neon.confirmer().begin(confirmed, 0, 7, 1) == Status::ok);
+    while (!world.frames.empty()) REQUIRE(world.step());
+    REQUIRE(confirmed.times == 1);
+  }
+  SECTION("lost") { world[0].neon.on_lost(1); }
+  SECTION("withdrawn") { world[0].neon.target().withdraw(buffer); }
+  REQUIRE(buffer.times == 1);
+  REQUIRE(buffer.result == Status::ok);
+  REQUIRE(buffer.memory == pattern(8, 1));
+}
+
+TEST_CASE("an entry cannot carry bytes beyond the buffer", "[neon]") {
+  World world(2, {.entries = 1});
+  Buffer buffer(8, {1}, 7);
+  buffer.memory.resize(64);
+  buffer.address = buffer.memory.data();
+  announce(world, buffer);
+  // A hostile origin writes to the entry without a look at the buffer's size.
+  MappedEntry& entry = world[0].table[0];
+  const auto data = pattern(24, 1);
+  const std::uint64_t offset = GENERATE(1, 8, 40, ~std::uint64_t{0});
+  const std::size_t size = GENERATE(8, 24, 1 << 20);
+  REQUIRE(entry.load(1, offset, data.data(), std::min<std::size_t>(size, 24)));
+  REQUIRE(entry.carry(1, size));
+  REQUIRE(world[0].neon.target().look() == 1);
+  REQUIRE(buffer.times == 1);
+  REQUIRE(buffer.result == Status::range);
+  REQUIRE(buffer.memory == std::vector<std::byte>(64));
+}
+
+TEST_CASE("a look without a lock finds each notification and each copy that has ended", "[neon]") {
+  const std::size_t count = GENERATE(1, 2, 32, 33, 70);
+  World world(2, {.writes = true, .entries = 1024});
+  Target& target = world[0].neon.target();
+  REQUIRE_FALSE(target.is_due());
+  std::deque<Buffer> buffers;
+  for (std::uint32_t tag = 0; tag < count; ++tag)
+    announce(world, buffers.emplace_back(8, std::vector<Rank>{1}, tag));
+  REQUIRE(target.is_due() == (count > 32));
+  for (std::uint32_t left = static_cast<std::uint32_t>(count); left > 0; --left) {
+    Op op;
+    const auto tag = static_cast<std::uint32_t>(world.below(count));
+    if (buffers[tag].times > 0) {
+      ++left;
+      continue;
+    }
+    REQUIRE(put(world, op, 1, 0, tag, 0, pattern(8, tag)) == Status::ok);
+    while (buffers[tag].times == 0) {
+      REQUIRE(target.is_due());
+      target.look();
+    }
+    REQUIRE(buffers[tag].memory == pattern(8, tag));
+  }
+  REQUIRE_FALSE(target.is_due());
+  Buffer large(200000, {1}, 7);
+  announce(world, large);
+  Op op;
+  REQUIRE(put(world, op, 1, 0, 7, 0, pattern(200000, 1), false) == Status::ok);
+  REQUIRE_FALSE(target.is_due());
+  REQUIRE(target.withdraw(large));
+  REQUIRE(target.is_due());
+  REQUIRE(world.run());
+  REQUIRE_FALSE(target.is_due());
+  REQUIRE(large.unheard == 0);
+}
+
 TEST_CASE("a get of a mapped buffer takes no frame", "[neon]") {
   World world(2, {.entries = 8});
   Buffer buffer(64, {1}, 7);
@@ -196,7 +303,7 @@ TEST_CASE("tags beyond the table, and persistent announcements, use frames", "[n
     REQUIRE(each->memory == pattern(8, each->tag));
     REQUIRE(frames(world) == each->tag - 7);
   }
-  REQUIRE(persistent.notifications.value() == 1);
+  REQUIRE(persistent.notifications == 1);
 }
 
 TEST_CASE("a mapped buffer that is withdrawn takes nothing more, and generations stay in step",
@@ -306,7 +413,7 @@ TEST_CASE("nothing is written outside a mapped buffer, whatever its entry contai
   SECTION("a put beyond the buffer") {
     REQUIRE(put(world, op, 1, 0, 7, 4, pattern(8, 1)) == Status::range);
     REQUIRE(op.times == 0);
-    REQUIRE_FALSE(world[1].neon.origin().put_mapped(0, 7, 4, pattern(8, 1).data(), 8, true));
+    REQUIRE_FALSE(world[1].neon.origin().put_mapped(0, 7, 4, pattern(8, 1).data(), 8, true, false));
     REQUIRE(buffer.memory == std::vector<std::byte>(16));
     REQUIRE(put(world, next, 1, 0, 7, 0, pattern(8, 1)) == Status::ok);  // the generation stays
     REQUIRE(world.run());
@@ -314,7 +421,7 @@ TEST_CASE("nothing is written outside a mapped buffer, whatever its entry contai
   }
   SECTION("an entry with a place outside the window") {
     world[0].largest = 7;
-    REQUIRE(put(world, op, 1, 0, 7, 0, pattern(8, 1)) == Status::ok);
+    REQUIRE(put(world, op, 1, 0, 7, 0, pattern(8, 1), true, true) == Status::ok);
     REQUIRE(world.run());
     REQUIRE(sent(world[1], Kind::data) == 1);
     REQUIRE(std::memcmp(buffer.memory.data(), pattern(8, 1).data(), 8) == 0);

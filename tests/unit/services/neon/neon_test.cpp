@@ -422,7 +422,7 @@ TEST_CASE("a persistent announcement is never used up", "[neon]") {
     std::memcpy(&value, word.memory.data(), 8);
     REQUIRE(value == i);
   }
-  REQUIRE(word.notifications.value() == 500);
+  REQUIRE(word.notifications == 500);
   REQUIRE(word.times == 1);
   REQUIRE(world[0].neon.target().withdraw(word));
 }
