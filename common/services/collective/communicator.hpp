@@ -72,6 +72,8 @@ class Communicator final : private Aside::Entry {
 
   // Ends all operations with LFC_COLL_LOST, because a rank of this node has ended.
   void set_lost() noexcept { state_->end(Board::End::lost); }
+  // Whether no operation goes on any more. This rank, or another one of its node, has published the reason.
+  bool has_failed() const noexcept { return state_->failure() != LFC_COLL_OK; }
   // Whether members' calls differed so that no further operation can be done.
   bool disagreed() const noexcept { return state_->failure() == LFC_COLL_MISMATCH; }
   // A member on another node that this rank has lost; the number of members: none.

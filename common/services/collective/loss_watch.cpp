@@ -26,6 +26,8 @@ void LossWatch::look(Communicator& communicator, Environment& environment) {
   for (const std::uint32_t member : communicator.local()) {
     const ProcessName name = communicator.members().name(member);
     if (!environment.has_ended(name)) continue;
+    // A rank that leaves because of a loss has published it before it ends.
+    if (communicator.has_failed()) break;
     communicator.set_lost();
     tell_loss(
         environment.describe(name) +

@@ -6,6 +6,7 @@
 //   watch.explain(communicator, environment, operation.status);
 //
 // Threads: any; several may wait for operations of one communicator.
+// Held by: tests/unit/services/collective/loss_watch_test.cpp and tests/fault/killed_in_collective.sh.
 #pragma once
 
 #include <atomic>
