@@ -56,8 +56,8 @@ void Confirmer::finish(Operation& op, Status status) {
 bool Confirmations::add(const Header& request) {
   if (waiting_.size() == kMaxConfirmations) return false;
   const bool all = (request.flags & kFinal) != 0;
-  waiting_.emplace(std::pair(request.tag, request.generation),
-                   Waiting{all ? kAllFrames : request.count, request.id});
+  waiting_.emplace(Waited(request.tag, request.generation, all ? kAllFrames : request.count),
+                   request.id);
   return true;
 }
 

@@ -10,14 +10,14 @@
 // put of that generation did not fit). The frames of the request are sent, so the reply waits for the announcement
 // alone.
 // Memory: an origin has at most kMaxConfirmations requests under way; a target that gets more from one origin rejects
-// them.
+// them. Time: a frame that arrives examines the requests that it satisfies and one more, however many wait.
 // Held by: tests/unit/services/neon/confirmation_test.cpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "base/name_table.hpp"
@@ -60,18 +60,18 @@ class Confirmations {
   // False: the origin has too many requests.
   bool add(const Header& request);
   // Calls each(id) for the requests that the first `arrived` frames of this generation satisfy, and forgets them.
+  // Returns how many requests it has examined: at most one more, so a frame that satisfies none is cheap.
   template <class Each>
-  void take(std::uint32_t tag, std::uint32_t generation, std::uint32_t arrived, Each each) {
-    auto [at, end] = waiting_.equal_range({tag, generation});
-    while (at != end) {
-      const Waiting one = at->second;
-      if (one.frames > arrived) {
-        ++at;
-        continue;
-      }
+  std::size_t take(std::uint32_t tag, std::uint32_t generation, std::uint32_t arrived, Each each) {
+    std::size_t examined = 0;
+    for (auto at = waiting_.lower_bound({tag, generation, 0}); at != waiting_.end(); ++examined) {
+      const auto [of_tag, of_generation, frames] = at->first;
+      if (of_tag != tag || of_generation != generation || frames > arrived) return examined + 1;
+      const std::uint64_t id = at->second;
       at = waiting_.erase(at);
-      each(one.id);
+      each(id);
     }
+    return examined;
   }
   // Notes that a generation was withdrawn (kFailed), or that a put of it did not fit (kFailed | kOverrun).
   void note_failure(std::uint32_t tag, std::uint32_t generation, std::uint8_t flags);
@@ -81,17 +81,14 @@ class Confirmations {
 
  private:
   static constexpr std::size_t kFailures = 64;
-  struct Waiting {
-    std::uint32_t frames;
-    std::uint64_t id;
-  };
+  using Waited =
+      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // tag, generation, frames
   struct Failure {
     std::uint32_t tag, generation;
     std::uint8_t flags;
   };
 
-  std::multimap<std::pair<std::uint32_t, std::uint32_t>, Waiting>
-      waiting_;  // by tag and generation
+  std::multimap<Waited, std::uint64_t> waiting_;  // the origin's names of the requests
   std::vector<Failure> failures_;
   std::size_t oldest_ = 0;                          // of `failures_`, once there are kFailures
   std::map<std::uint32_t, std::uint32_t> dropped_;  // by tag: the last one that is no longer there

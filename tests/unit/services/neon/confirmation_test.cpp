@@ -180,6 +180,39 @@ TEST_CASE("confirmations that wait take bounded memory", "[neon]") {
   REQUIRE(confirm(world, more, 1) == Status::ok);
 }
 
+TEST_CASE("a frame examines only the requests that it satisfies and one more", "[neon]") {
+  Confirmations confirmations;
+  Header request;
+  request.kind = Kind::confirm;
+  request.tag = 7;
+  request.generation = 1;
+  const auto add = [&](std::uint32_t frames, std::uint8_t flags) {
+    request.count = frames;
+    request.flags = flags;
+    ++request.id;
+    return confirmations.add(request);
+  };
+  std::uint64_t added = 0;
+  for (; added < 100; ++added) REQUIRE(add(100 - static_cast<std::uint32_t>(added), 0));
+  for (; added < kMaxConfirmations - 1; ++added) REQUIRE(add(5000, kFinal));  // no frame comes
+  request.generation = 2;
+  REQUIRE(add(1, 0));
+  std::uint64_t taken = 0;
+  const auto take = [&](std::uint32_t generation, std::uint32_t arrived) {
+    return confirmations.take(7, generation, arrived, [&](std::uint64_t) { ++taken; });
+  };
+  for (std::uint32_t frame = 1; frame <= 4999; ++frame) {
+    const std::uint64_t before = taken;
+    REQUIRE(take(1, frame) == (frame <= 100 ? 2 : 1));
+    REQUIRE(taken - before == (frame <= 100 ? 1 : 0));
+  }
+  CHECK(take(1, kAllFrames) == kMaxConfirmations - 100);
+  CHECK(take(2, kAllFrames) == 1);
+  CHECK(taken == kMaxConfirmations);
+  CHECK(confirmations.empty());
+  CHECK(take(2, kAllFrames) == 0);
+}
+
 TEST_CASE("no generation that failed is confirmed, however many others failed later", "[neon]") {
   const std::uint32_t first = GENERATE(1u, 0xffffffc0u);  // wraps around
   constexpr std::uint32_t kMany = 200;
