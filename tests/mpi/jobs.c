@@ -3,11 +3,10 @@
 //
 //   mpi_jobs [--child NAME=VALUE]...
 //
-// --child sets a parameter of Open MPI in the children. Skipped, with the reason, if Open MPI itself does not manage to
-// spawn.
-#include "check.h"
+// --child sets a parameter of Open MPI in the children.
+#include "children.h"
 
-enum { kChildren = 2, kMost = 16, kEach = 3, kAll = kMost * kEach };
+enum { kMost = 16, kEach = 3, kAll = kMost * kEach };
 
 static int rank, size;  // in the communicator under test
 static int64_t in[kAll], out[kAll];
@@ -225,40 +224,8 @@ static void set_parameters(int argc, char** argv) {
   }
 }
 
-static int spawn(int argc, char** argv, MPI_Comm* children) {
-  char** const arguments = allocate(((size_t)argc + 1) * sizeof *arguments);
-  char spawned[] = "--spawned";
-  for (int i = 1; i < argc; ++i) arguments[i - 1] = argv[i];
-  arguments[argc - 1] = spawned;
-  arguments[argc] = NULL;
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  doing("spawn");
-  const int error = MPI_Comm_spawn(argv[0], arguments, kChildren, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                   children, MPI_ERRCODES_IGNORE);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-  free(arguments);
-  return error;
-}
-
 int main(int argc, char** argv) {
   set_parameters(argc, argv);
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
-  MPI_Comm parent, children;
-  MPI_Comm_get_parent(&parent);
-  if (parent != MPI_COMM_NULL) {
-    together(parent, 1);
-    doing("child: MPI_Finalize");
-    MPI_Finalize();
-    return 0;
-  }
-  const int error = spawn(argc, argv, &children);
-  if (error != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    MPI_Error_string(error, text, &length);
-    if (me == 0) printf("skipped: MPI_Comm_spawn reports %s\n", text);
-    return check_end();
-  }
-  together(children, 0);
-  return check_end();
+  return run_with_children(argc, argv, together);
 }

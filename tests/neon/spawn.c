@@ -3,13 +3,12 @@
 //
 //   neon_spawn [--refused]
 //
-// --refused: the windows are emulated, so all ranks get MPI_ERR_UNSUPPORTED_OPERATION. Skipped, with the reason, if
-// Open MPI itself does not manage to spawn.
-#include "check.h"
+// --refused: the windows are emulated, so all ranks get MPI_ERR_UNSUPPORTED_OPERATION.
+#include "children.h"
 
 #include <mpix_neon.h>
 
-enum { kChildren = 2, kMost = 16, kTag = 7, kRounds = 5 };
+enum { kMost = 16, kTag = 7, kRounds = 5 };
 
 static MPI_Comm both;
 static MPI_Win win;
@@ -133,26 +132,5 @@ static void together(MPI_Comm inter, int high) {
 int main(int argc, char** argv) {
   check_start(&argc, &argv, MPI_THREAD_SINGLE);
   refused = has_option(argc, argv, "--refused");
-  MPI_Comm parent, children;
-  MPI_Comm_get_parent(&parent);
-  if (parent != MPI_COMM_NULL) {
-    together(parent, 1);
-    doing("child: MPI_Finalize");
-    MPI_Finalize();
-    return 0;
-  }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  doing("spawn");
-  const int error = MPI_Comm_spawn(argv[0], argv + 1, kChildren, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                   &children, MPI_ERRCODES_IGNORE);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-  if (error != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    MPI_Error_string(error, text, &length);
-    if (me == 0) printf("skipped: MPI_Comm_spawn reports %s\n", text);
-    return check_end();
-  }
-  together(children, 0);
-  return check_end();
+  return run_with_children(argc, argv, together);
 }
