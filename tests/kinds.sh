@@ -210,12 +210,13 @@ mpi_with_least() { # arguments as of mpi
   mpi "$@"
 }
 
-# neon PLACE RANKS WITH PROGRAM ARGS...: NEON calls. WITH may also be native (served by osc neon) or emulated (LFC
-# is installed, but not used).
+# neon PLACE RANKS WITH PROGRAM ARGS...: NEON calls, served by osc neon. WITH may also be native, which adds nothing, or
+# emulated (LFC is installed, but not used).
 neon() {
   local launcher options=(--mca pml ob1 --mca btl lfc --mca osc neon)
   need_place "$1"
   [[ -x $(executable "$LFC_BUILD" neon "$4") || $4 != halo ]] || skip "no Fortran compiler with MPI's module"
+  expect_neon "$([[ $3 == emulated ]] && echo emulated || echo native)"
   case $1-$3 in
     *-native) ;;
     host-emulated) options=(--mca pml ob1 --mca osc '^neon') ;;
@@ -229,7 +230,7 @@ neon() {
 # The counters of NEON and the limits of early data. The line of statistics shows what rank 1 has counted.
 neon_counters() {
   local output=$LFC_TEST_STATE/neon_counters.$$
-  OMPI_MCA_osc_neon_stats=1 neon host 2 native counters "$@" 2>&1 | tee "$output"
+  neon host 2 native counters "$@" 2>&1 | tee "$output"
   grep -q '^lfc-neon rank=1 .* early=19 .* parked=0 parked_most=19224 ' "$output" ||
     { echo "no line of statistics shows the counters of rank 1"; return 1; }
 }

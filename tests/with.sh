@@ -11,7 +11,8 @@
 #   tcp, ofi                    only this transport: TCP, or libfabric over TCP
 #   verbs, ofi-verbs            in a box: only the transport verbs, or libfabric over verbs
 #   NAME=VALUE                  a parameter of Open MPI
-# With the name of a transport, the test fails if the counters of any rank show another one, or no frame.
+# With the name of a transport, the test fails if the counters of any rank show another one, or no frame. The kind
+# `neon` also checks the counters of osc neon.
 
 # The number of peers for which libfabric makes queues: its default is 256, and soft-RoCE has too few queues for
 # that.
@@ -47,7 +48,7 @@ use() { # use WITH
   done
 }
 
-expected_transport='' expected_policy=''
+expected_transport='' expected_policy='' expected_neon=''
 
 expect_transport() {
   expected_transport=$1
@@ -59,13 +60,33 @@ expect_policy() {
   export OMPI_MCA_btl_lfc_verbose=1
 }
 
+# expect_neon native|emulated: osc neon serves the NEON calls of each rank, or no rank has loaded it.
+expect_neon() {
+  expected_neon=$1
+  export OMPI_MCA_osc_neon_stats=1
+}
+
 used_expected_path() {
   local printed
   if [[ $expected_policy ]]; then
     printed=$(grep -c "btl lfc: policy $expected_policy (" "$2") || true
     [[ $printed == "$1" ]] || { echo "$printed of $1 ranks have the policy $expected_policy"; return 1; }
   fi
+  [[ ! $expected_neon ]] || used_neon "$@" || return 1
   [[ ! $expected_transport ]] || used_transport "$@"
+}
+
+# The counters of each rank show frames, direct writes, or accesses to mapped memory.
+used_neon() {
+  local rank
+  if [[ $expected_neon == emulated ]]; then
+    ! grep '^lfc-neon ' "$2" || { echo "a rank has loaded osc neon"; return 1; }
+    return 0
+  fi
+  for ((rank = 0; rank < $1; rank++)); do
+    grep -qE "^lfc-neon rank=$rank (.* )?(frames|written|mapped)=[1-9]" "$2" ||
+      { echo "osc neon has served no NEON call of rank $rank"; return 1; }
+  done
 }
 
 # Each rank has received frames of other ranks over the expected transport, and none over another.

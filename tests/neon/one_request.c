@@ -103,6 +103,14 @@ static Counts put_in_frames(size_t size, int counter) {
   return since(before);
 }
 
+// The other ranks notify, too.
+static void notify_around(void) {
+  doing("notify around");
+  MPIX_Put_notify(NULL, 0, MPI_BYTE, (me + 1) % ranks, 0, 0, MPI_BYTE, 1, win);
+  MPIX_Win_wait_notify(win, 1, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 // The window is freed while a put is under way.
 static void free_window(void) {
   const uint64_t key = key_of(0, 1, 1);
@@ -152,6 +160,7 @@ int main(int argc, char** argv) {
   const Counts unnamed = put_in_frames(kBytes, kNamed);
   const Counts large = put_in_frames(kWindow, 0);
   if (me == 0 && has_option(argc, argv, "--device")) check(alone, flushed, unnamed, large);
+  notify_around();
   free_window();
   free(data);
   free(memory);
