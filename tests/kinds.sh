@@ -306,10 +306,25 @@ coll_against_stock() { # coll_against_stock RANKS CASES
 }
 
 # Communicators that are made and freed leave nothing behind in the component.
-coll_churn() { # coll_churn PLACE RANKS ARGS...
+coll_churn() { # coll_churn PLACE RANKS WITH ARGS...
   local output=$LFC_TEST_STATE/churn.$$
-  mpi "$1" "$2" coll_lfc_stats=1 mpi coll_churn "${@:3}" 2>&1 | tee "$output"
+  mpi "$1" "$2" "coll_lfc_stats=1+$3" mpi coll_churn "${@:4}" 2>&1 | tee "$output"
   [[ $(grep -c 'lfc-coll rank=.* groups=0 .*packets=0' "$output") == "$2" ]] || { echo "groups or packets are left"; return 1; }
+}
+
+# The control of the churn rows over ofi: without LFC the same program grows over the same provider, unless its ring of
+# completions is short (common/link/ofi/README.md).
+ofi_churn_without_lfc() {
+  local launcher peers output=$LFC_TEST_STATE/churn.$$
+  need_place lab
+  for peers in 256 4; do
+    echo "FI_UNIVERSE_SIZE=$peers:"
+    "${launcher[@]}" -n 4 --mca mca_base_env_list FI_UNIVERSE_SIZE=$peers --mca pml cm --mca mtl ofi \
+      --mca mtl_ofi_provider_include 'tcp;ofi_rxm' --mca btl ^lfc --mca coll ^lfc \
+      "$(executable "$LFC_BUILD" mpi coll_churn)" --rounds 3000 2>&1 | tee "$output.$peers" || true
+  done
+  grep -q 'KiB became' "$output.256" || { echo "the provider does not grow any more: drop FI_UNIVERSE_SIZE"; return 1; }
+  [[ $(tail -n 1 "$output.4") == ok ]] || { echo "it also grows with a short ring"; return 1; }
 }
 
 # In MPI_Init the ranks of one node agree about coll lfc without a message or a connection. In the control, ranks on
