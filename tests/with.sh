@@ -10,6 +10,7 @@
 #   fixed                       this policy, and the test fails if it is refused: for ranks on separate hosts
 #   tcp, ofi                    only this transport: TCP, or libfabric over TCP
 #   verbs, ofi-verbs            in a box: only the transport verbs, or libfabric over verbs
+#   planned                     all ordinary messages that can use a channel may use one; some must have done so
 #   NAME=VALUE                  a parameter of Open MPI
 # With the name of a transport, the test fails if the counters of any rank show another one, or no frame. The kind
 # `neon` also checks the counters of osc neon.
@@ -17,6 +18,8 @@
 # The number of peers for which libfabric makes queues: its default is 256, and soft-RoCE has too few queues for
 # that.
 few_peers=FI_UNIVERSE_SIZE=16
+
+every_plan=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/mpi/every.plan
 
 only_over() { # only_over TRANSPORT
   export OMPI_MCA_btl_lfc_links=loop,$1
@@ -42,13 +45,17 @@ use() { # use WITH
         use "ofi+mca_base_env_list=$few_peers"
         export OMPI_MCA_btl_lfc_provider='verbs;ofi_rxm'
         ;;
+      planned)
+        export OMPI_MCA_coll_lfc_persistent=plan:$every_plan OMPI_MCA_coll_lfc_stats=1
+        expected_channels=yes
+        ;;
       *=*) export "OMPI_MCA_$word" ;;
       *) die "'$word' says nothing about how to run a program" ;;
     esac
   done
 }
 
-expected_transport='' expected_policy='' expected_neon=''
+expected_transport='' expected_policy='' expected_neon='' expected_channels=''
 
 expect_transport() {
   expected_transport=$1
@@ -73,6 +80,7 @@ used_expected_path() {
     [[ $printed == "$1" ]] || { echo "$printed of $1 ranks have the policy $expected_policy"; return 1; }
   fi
   [[ ! $expected_neon ]] || used_neon "$@" || return 1
+  [[ ! $expected_channels ]] || used_channels "$@" || return 1
   [[ ! $expected_transport ]] || used_transport "$@"
 }
 
@@ -87,6 +95,14 @@ used_neon() {
     grep -qE "^lfc-neon rank=$rank (.* )?(frames|written|mapped)=[1-9]" "$2" ||
       { echo "osc neon has served no NEON call of rank $rank"; return 1; }
   done
+}
+
+# Each rank has channels, and a message has used one.
+used_channels() {
+  local printed
+  printed=$(grep -c '^lfc-channels ' "$2") || true
+  [[ $printed == "$1" ]] || { echo "$printed of $1 ranks have channels"; return 1; }
+  grep -q '^lfc-channels .* sent=[1-9]' "$2" || { echo "no message has used a channel"; return 1; }
 }
 
 # Each rank has received frames of other ranks over the expected transport, and none over another.

@@ -7,15 +7,17 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 
 #include "engine/process_ni.hpp"
 #include "lfc/peers.h"
 #include "services/channels/protocol/receiver.hpp"
 #include "services/channels/protocol/senders.hpp"
 
-// Only names: the pointers are those to an lfc::channels::Receive and an lfc::channels::Sender.
+// Only names: the pointers are those to a Receive, a Sender and a Key of lfc::channels.
 struct lfc_channel_receive;
 struct lfc_channel_sender;
+struct lfc_channel_key;
 
 namespace {
 
@@ -61,14 +63,14 @@ class Below final : public lfc::channels::Below {
   Outcome outcome(const Receive& receive) override {
     return static_cast<Outcome>(host.outcome(receive.owner));
   }
-  void give(const lfc::channels::Name& of, std::uint16_t number, std::byte* frame,
-            std::size_t size) override {
+  void give(const lfc::channels::Name& of, std::uint32_t peer, std::uint16_t number,
+            std::byte* frame, std::size_t size) override {
     const lfc_channel_name name = name_of(of);
-    host.give(&name, number, frame, size);
+    host.give(&name, peer, number, frame, size);
   }
   bool empty(const Key& key) override {
     const lfc_channel_name name = name_of(key.end.name);
-    return host.empty(&name, key.all.front()->owner);
+    return host.empty(&name);
   }
   void done(Receive& receive, const std::byte* frame, std::size_t size) override {
     host.done(receive.owner, frame + LFC_CHANNEL_HEAD, size - LFC_CHANNEL_HEAD);
@@ -77,12 +79,23 @@ class Below final : public lfc::channels::Below {
 
 std::atomic<bool> stopped{false};
 
+// PostedNote: a note that has to wait for room or a credit.
+struct PostedNote : lfc::Message {
+  explicit PostedNote(const NoteFrame& of) : frame(of) {
+    slices[0] = {&frame, sizeof frame};
+    slice_count = 1;
+    tag = host.tag;
+    done = [](lfc::Message* self, lfc::Result) { delete static_cast<PostedNote*>(self); };
+  }
+  NoteFrame frame;
+};
+
 struct Channels final : private lfc::channels::Notes {
   explicit Channels(std::shared_ptr<lfc::Ni> of) : ni(std::move(of)) {}
 
-  bool send_now(std::uint32_t peer, const std::array<lfc::Slice, 2>& slices) {
+  [[gnu::always_inline]] bool send_now(std::uint32_t peer, lfc::Slice head, lfc::Slice body) {
     return !stopped.load(std::memory_order_relaxed) &&
-           ni->try_send(peer, host.tag, slices.data(), static_cast<int>(slices.size()));
+           ni->try_send(peer, host.tag, std::array{head, body}.data(), 2);
   }
   void on_note(const NoteFrame& frame) {
     const std::uint32_t from = lfc_find_peer(frame.job, frame.rank);
@@ -100,16 +113,34 @@ struct Channels final : private lfc::channels::Notes {
   std::uint64_t sent = 0;
 
  private:
+  // A note is lost if memory is short.
+  void post(std::uint32_t peer, const NoteFrame& frame) {
+    if (auto* const note = new (std::nothrow) PostedNote(frame)) ni->post(peer, *note);
+  }
   void send(std::uint32_t peer, const Note& note) override {
     const lfc::ProcessName& self = ni->identity().name;
     const NoteFrame frame{.job = self.job, .rank = self.rank, .note = note};
-    (void)send_now(peer, {{{&frame, sizeof frame}, {}}});
+    if (!send_now(peer, {&frame, sizeof frame}, {})) post(peer, frame);
   }
 };
 
 Channels* channels = nullptr;  // of this process
 
 Receive& of(lfc_channel_receive* receive) noexcept { return *reinterpret_cast<Receive*>(receive); }
+
+// A frame of a channel has come. One that names no channel of this process is ignored.
+void arrived(void* frame, std::size_t size) {
+  MessageHead head{};
+  if (size < LFC_CHANNEL_HEAD) return;
+  std::memcpy(&head, frame, LFC_CHANNEL_HEAD);
+  if (head.channel != 0) {
+    channels->receiver.on_message(head.channel, {head.comm, head.rank, head.tag},
+                                  static_cast<std::byte*>(frame), size);
+  } else if (NoteFrame note; size == sizeof note) {
+    std::memcpy(&note, frame, sizeof note);
+    channels->on_note(note);
+  }
+}
 
 }  // namespace
 
@@ -120,12 +151,15 @@ bool lfc_channels_open(const lfc_channel_host* from) try {
   std::shared_ptr<lfc::Ni> ni = lfc::process_ni();
   if (channels == nullptr && ni != nullptr) channels = new Channels(std::move(ni));
   stopped.store(false, std::memory_order_relaxed);
-  return channels != nullptr;
+  if (channels == nullptr) return false;
+  lfc_messages_divert(host.tag, arrived);
+  return true;
 } catch (const std::exception&) {
   return false;
 }
 
 void lfc_channels_close(void) {
+  if (channels != nullptr) lfc_messages_divert(0, nullptr);
   delete channels;
   channels = nullptr;
 }
@@ -144,13 +178,17 @@ void lfc_channel_leave(lfc_channel_sender* sender) {
   channels->senders.leave(*reinterpret_cast<Sender*>(sender));
 }
 
+bool lfc_channel_is_refused(const lfc_channel_sender* sender) {
+  return reinterpret_cast<const Sender*>(sender)->refused;
+}
+
 bool lfc_channel_send(const lfc_channel_sender* of, const void* data, size_t size) {
   const Sender& sender = *reinterpret_cast<const Sender*>(of);
   if (sender.channel == 0) return false;
   const lfc::channels::End& end = sender.end;
   const MessageHead head{sender.channel, end.self, end.name.tag,
                          static_cast<std::uint16_t>(end.name.comm)};
-  if (!channels->send_now(end.peer, {{{&head, LFC_CHANNEL_HEAD}, {data, size}}})) return false;
+  if (!channels->send_now(end.peer, {&head, LFC_CHANNEL_HEAD}, {data, size})) return false;
   ++channels->sent;
   return true;
 }
@@ -181,6 +219,36 @@ bool lfc_channel_start(lfc_channel_receive* receive) {
   return of(receive).place == Receive::Place::here;
 }
 
+lfc_channel_key* lfc_channel_pin(const lfc_channel_end* end) try {
+  return reinterpret_cast<lfc_channel_key*>(&channels->receiver.pin(end_of(*end)));
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+bool lfc_channel_is_closed(const lfc_channel_key* key) {
+  return reinterpret_cast<const Key*>(key)->closed;
+}
+
+lfc_channel_receive* lfc_channel_make(void* request) {
+  auto* const receive = new (std::nothrow) Receive;
+  if (receive != nullptr) receive->owner = request;
+  return reinterpret_cast<lfc_channel_receive*>(receive);
+}
+
+void lfc_channel_unmake(lfc_channel_receive* receive) { delete &of(receive); }
+
+bool lfc_channel_start_on(lfc_channel_receive* started, lfc_channel_key* key, size_t capacity,
+                          bool direct) {
+  Receive& receive = of(started);
+  receive.key = reinterpret_cast<Key*>(key);
+  receive.capacity = capacity;
+  receive.direct = direct;
+  channels->receiver.start(receive);
+  return receive.place == Receive::Place::here;
+}
+
+void lfc_channel_ended(lfc_channel_receive* receive) { channels->receiver.ended(of(receive)); }
+
 void lfc_channel_yield(lfc_channel_receive* receive) { channels->receiver.yield(of(receive)); }
 
 void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag) {
@@ -195,19 +263,6 @@ uint16_t lfc_channels_frame(const lfc_channel_name* name, uint16_t number) {
   return channels->receiver.on_frame(name_of(*name), number);
 }
 
-void lfc_channels_arrived(void* frame, size_t size) {
-  MessageHead head{};
-  if (size < LFC_CHANNEL_HEAD) return;
-  std::memcpy(&head, frame, LFC_CHANNEL_HEAD);
-  if (head.channel != 0) {
-    channels->receiver.on_message(head.channel, {head.comm, head.rank, head.tag},
-                                  static_cast<std::byte*>(frame), size);
-  } else if (NoteFrame note; size == sizeof note) {
-    std::memcpy(&note, frame, sizeof note);
-    channels->on_note(note);
-  }
-}
-
 void lfc_channels_forget(uint32_t comm) { channels->receiver.forget(comm); }
 
 void lfc_channels_describe(char* text, size_t size) {
@@ -215,11 +270,12 @@ void lfc_channels_describe(char* text, size_t size) {
   if (channels == nullptr) return;
   const lfc::channels::Totals& totals = channels->receiver.totals();
   std::snprintf(
-      text, size, "sent=%llu here=%llu early=%llu given=%llu posted=%llu yielded=%llu",
+      text, size, "sent=%llu here=%llu early=%llu given=%llu posted=%llu yielded=%llu closed=%llu",
       static_cast<unsigned long long>(channels->sent), static_cast<unsigned long long>(totals.here),
       static_cast<unsigned long long>(totals.early), static_cast<unsigned long long>(totals.given),
       static_cast<unsigned long long>(totals.posted),
-      static_cast<unsigned long long>(totals.yielded));
+      static_cast<unsigned long long>(totals.yielded),
+      static_cast<unsigned long long>(totals.closed));
 }
 
 }  // extern "C"

@@ -69,8 +69,18 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
   std::snprintf(to, size, "%s", from.c_str());
 }
 
+lfc_adapter* process_adapter = nullptr;  // there is one at a time
+
+// Messages of `tag` that go elsewhere. Set and read by the thread that calls the host back.
+struct {
+  lfc_diverted receive = nullptr;
+  std::uint8_t tag = 0;
+} diverted;
+
 void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size_t size,
              PeerId peer, void* context) {
+  if (tag == diverted.tag && diverted.receive != nullptr)
+    return diverted.receive(const_cast<std::byte*>(bytes), size);
   static_cast<lfc_adapter*>(context)->host.receive(endpoint, peer, tag, bytes, size);
 }
 
@@ -195,7 +205,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
                                                 options->parameters.push_limit);
   lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
-  return adapter.release();
+  return process_adapter = adapter.release();
 } catch (const std::exception& failure) {
   copy_text(failure.what(), text, text_size);
   return nullptr;
@@ -207,6 +217,7 @@ void lfc_adapter_close(lfc_adapter* adapter) {
   adapter->push.reset();
   adapter->ni->set_message_handler({});
   adapter->ni->set_broken_handler(nullptr, nullptr);
+  process_adapter = nullptr;
   delete adapter;
 }
 
@@ -383,6 +394,17 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
 }
 
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
+
+void lfc_messages_divert(uint8_t tag, lfc_diverted receive) { diverted = {receive, tag}; }
+
+void lfc_messages_hand_over(uint32_t peer, uint8_t tag, const void* data, size_t size) {
+  void* endpoint = nullptr;
+  {
+    const lfc::Ni::Access access(*process_adapter->ni);
+    endpoint = process_adapter->ni->peers().at(peer).context;
+  }
+  process_adapter->host.receive(endpoint, peer, tag, data, size);
+}
 
 void lfc_adapter_dropped(lfc_adapter* adapter) {
   adapter->ni->counters().add(lfc::Counter::frames_dropped);

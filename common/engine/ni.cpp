@@ -89,15 +89,6 @@ const LinkTraits& Ni::link_traits(PeerId id) const noexcept {
 
 // --- Messages ---
 
-bool Ni::try_send(PeerId id, std::uint8_t tag, const Slice* slices, int count) noexcept {
-  auto entry = lock_.try_enter_short();
-  if (entry == SendLock::kRefused) [[unlikely]]
-    entry = lock_.await_entry();
-  const bool sent = sender_.try_message(peers_.at(id), tag, slices, count);
-  lock_.leave(entry);
-  return sent;
-}
-
 void Ni::post(PeerId id, Message& message) noexcept {
   bool lost = false;
   {

@@ -104,7 +104,15 @@ class Ni final : private look::Published {
   // Sends now and returns true, or returns false and does nothing: no connection (which post()
   // opens), no credit, no room in the link, or older messages are waiting. The slices' bytes may be
   // reused on return.
-  bool try_send(PeerId peer, std::uint8_t tag, const Slice* slices, int count) noexcept;
+  [[gnu::always_inline]] bool try_send(PeerId peer, std::uint8_t tag, const Slice* slices,
+                                       int count) noexcept {
+    auto entry = lock_.try_enter_short();
+    if (entry == SendLock::kRefused) [[unlikely]]
+      entry = lock_.await_entry();
+    const bool sent = sender_.try_message(peers_.at(peer), tag, slices, count);
+    lock_.leave(entry);
+    return sent;
+  }
   // Sends as soon as possible, after everything posted before it. The message and its bytes must stay
   // valid until message.done() has been called. progress() calls it, because the caller of post() may be in the middle
   // of work that the callbacks of other messages would do. post() calls it only if the peer is lost.

@@ -1,13 +1,16 @@
-/* Channels: messages of persistent requests that need no matching (common/services/channels/), for the C code of
+/* Channels: messages that need no matching (common/services/channels/), for the C code of
  * `coll lfc`.
  *
  *   if (!lfc_channels_open(&host)) return;                          no NI is open
  *   struct lfc_channel_end end = {.name = {.comm = index, .rank = 3, .tag = 7}, .peer = peer, .self = 1};
  *   lfc_channel_receive *receive = lfc_channel_expect(&end, capacity, true, request);
  *   if (lfc_channel_start(receive)) note_that_it_waits(request);    else host.done() or host.post() was called
- *   lfc_channels_arrived(frame, size);                              host.done(request, ...), or host.give(...)
+ *   lfc_channels_progress();                                        host.done(request, ...), or host.give(...)
  *   lfc_channel_sender *sender = lfc_channel_sender_of(&end);
  *   if (!lfc_channel_send(sender, data, size)) send_otherwise();
+ *   lfc_channel_key* key = lfc_channel_pin(&end);                   // for ordinary receives
+ *   lfc_channel_receive* other = lfc_channel_make(request);
+ *   if (lfc_channel_start_on(other, key, capacity, true)) note_that_it_waits(request);
  *
  * Threads: one; lfc_channels_stop() may be called by any.
  */
@@ -27,6 +30,7 @@ extern "C" {
 
 typedef struct lfc_channel_receive lfc_channel_receive;
 typedef struct lfc_channel_sender lfc_channel_sender;
+typedef struct lfc_channel_key lfc_channel_key;
 
 enum {
   LFC_CHANNEL_HEAD = 14
@@ -45,14 +49,14 @@ struct lfc_channel_end {
   int32_t self;  /* this process's rank in the communicator */
 };
 
-/* The matching below (ob1). `request` is the argument of lfc_channel_expect(). */
+/* The matching below (ob1). `request` is the argument of lfc_channel_expect() or lfc_channel_make(). */
 struct lfc_channel_host {
-  uint8_t tag; /* of frames for lfc_channels_arrived() */
+  uint8_t tag; /* of frames */
   void (*post)(void* request);
   enum lfc_channel_outcome (*outcome)(void* request);
-  void (*give)(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size);
-  bool (*empty)(const struct lfc_channel_name* name,
-                void* request); /* no message of this name waits below */
+  void (*give)(const struct lfc_channel_name* name, uint32_t peer, uint16_t number, void* frame,
+               size_t size);
+  bool (*empty)(const struct lfc_channel_name* name); /* no message of this name waits below */
   void (*done)(void* request, const void* bytes, size_t size);
 };
 
@@ -65,6 +69,8 @@ void lfc_channels_close(void);
 bool lfc_channels_reach(uint32_t peer);
 /* Returns the sender of this channel, for one more user. NULL: memory is short. */
 lfc_channel_sender* lfc_channel_sender_of(const struct lfc_channel_end* end);
+/* Whether the receiver has closed the channel. */
+bool lfc_channel_is_refused(const lfc_channel_sender* sender);
 /* Frees the sender if it has no other user. */
 void lfc_channel_leave(lfc_channel_sender* sender);
 /* Sends a message now, in the order of all messages to the peer. Returns false, and sends nothing, if that fails or the
@@ -83,6 +89,24 @@ lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_end* end, size_
 void lfc_channel_drop(lfc_channel_receive* receive);
 /* Starts the receive. Returns true if it waits for its channel; otherwise host.done() or host.post() was called. */
 LFC_SHORT_PATH bool lfc_channel_start(lfc_channel_receive* receive);
+
+/* --- Ordinary receives --- */
+
+/* Returns the receiving end of this channel, which stays until its communicator is forgotten. NULL: memory is short. */
+lfc_channel_key* lfc_channel_pin(const struct lfc_channel_end* end);
+/* Whether too few messages used the channel, so that receives should go below without it. */
+bool lfc_channel_is_closed(const lfc_channel_key* key);
+/* Makes a receive for one ordinary message after another. NULL: memory is short. */
+lfc_channel_receive* lfc_channel_make(void* request);
+void lfc_channel_unmake(lfc_channel_receive* receive);
+/* Starts it; the last one has ended. Returns as lfc_channel_start(). */
+LFC_SHORT_PATH bool lfc_channel_start_on(lfc_channel_receive* receive, lfc_channel_key* key,
+                                         size_t capacity, bool direct);
+/* Call it when such a receive that was posted has ended below. */
+void lfc_channel_ended(lfc_channel_receive* receive);
+
+/* --- All receives --- */
+
 /* Posts all receives of this channel that wait on it to the matching below. */
 void lfc_channel_yield(lfc_channel_receive* receive);
 /* Prepares for another receive, which will be posted below. Source and tag may be -1 for any. */
@@ -91,8 +115,6 @@ void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag);
 void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag);
 /* Accepts a message that came outside channels. Returns its number for the matching below. */
 LFC_SHORT_PATH uint16_t lfc_channels_frame(const struct lfc_channel_name* name, uint16_t number);
-/* Accepts a frame of a channel. One that names no channel of this process is ignored. Its head may be overwritten. */
-LFC_SHORT_PATH void lfc_channels_arrived(void* frame, size_t size);
 /* Forgets a communicator that was freed. */
 void lfc_channels_forget(uint32_t comm);
 

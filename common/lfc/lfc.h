@@ -7,8 +7,9 @@
  *   lfc/windows.h       MPI's windows (osc neon)
  *   lfc/collectives.h   collectives; lfc/collective_call.h: the arguments of one collective call (coll lfc)
  *   lfc/partitioned.h   partitioned communication (part lfc)
- *   lfc/channels.h      persistent requests that need no matching (coll lfc, which sees all of MPI's calls)
+ *   lfc/channels.h      messages that need no matching (coll lfc, which sees all of MPI's calls)
  *   lfc/recording.h     the messages that a program sends and expects, recorded for perf/tailor (coll lfc)
+ *   lfc/plan.h          the ordinary messages that a plan of perf/tailor names (coll lfc)
  *   lfc/exchange.h      the parts of LFC that other processes have, as published at the start
  *   lfc/peers.h         peers by the names of their processes, for components that have not opened the engine
  *   lfc/parameters.h    the parameters of each component
@@ -33,6 +34,7 @@
 #include "lfc/parameters.h"
 #include "lfc/partitioned.h"
 #include "lfc/peers.h"
+#include "lfc/plan.h"
 #include "lfc/recording.h"
 #include "lfc/windows.h"
 

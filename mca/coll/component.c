@@ -76,15 +76,13 @@ static void hook_pml(bool threads) {
   const struct lfc_coll_parameters* parameters = &mca_coll_lfc_component.options.parameters;
   const enum lfc_persistent_choice choice = (enum lfc_persistent_choice)lfc_parameter_choice(
       lfc_coll_parameter_table(), parameters, &parameters->persistent);
-  const char* file =
-      choice == LFC_PERSISTENT_RECORD ? strchr(parameters->persistent, ':') + 1 : NULL;
-  if (lfc_pml_hooks_install(choice, file, threads)) return;
-  if (choice == LFC_PERSISTENT_RECORD && OPAL_PROC_MY_NAME.vpid == 0)
-    opal_output(0, "coll lfc: nothing is recorded: that needs ob1, and one thread");
-  if (choice == LFC_PERSISTENT_BIND && parameters->verbose >= 1)
-    opal_output(0,
-                "coll lfc: no channels for persistent requests: they need Open MPI 4.1, ob1, and "
-                "one thread");
+  const char* file = strchr(parameters->persistent, ':');
+  const char* why =
+      lfc_pml_hooks_install(choice, file == NULL ? NULL : file + 1, (int)lfc_job_size(), threads);
+  const bool asked_for_file = choice == LFC_PERSISTENT_PLAN || choice == LFC_PERSISTENT_RECORD;
+  if (why == NULL || OPAL_PROC_MY_NAME.vpid != 0) return;
+  if (asked_for_file || parameters->verbose >= 1)
+    opal_output(0, "coll lfc: coll_lfc_persistent %s: %s", parameters->persistent, why);
 }
 
 /* The BTLs are open by now. A process whose NI did not open has published no address, so all detect it. */

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "communicator_names.h"
+#include "lfc/lfc.h"
+#include "ordinary_messages.h"
 #include "pml_below.h"
 
 #include "ompi/mca/bml/base/base.h"
@@ -26,30 +29,23 @@ _Static_assert((int)kOb1Head == (int)LFC_CHANNEL_HEAD, "a message is given below
 
 static struct {
   bool installed, watching;
+  bool planned; /* ordinary messages have channels, too */
+  bool giving;  /* a message of a channel is given to ob1 */
   mca_btl_active_message_callback_t match, rendezvous, get;
-  /* The module and endpoint of the message that has arrived. */
-  mca_btl_base_module_t* module;
-  struct mca_btl_base_endpoint_t* endpoint;
 } own;
 
-/* --- Frames of channels, and messages for ob1 --- */
+/* --- Messages for ob1 --- */
 
-LFC_BTL_RECEIVER(receive_frame) {
-  own.module = LFC_BTL_RECEIVER_MODULE;
-  own.endpoint = LFC_BTL_RECEIVER_ENDPOINT;
-  const mca_btl_base_segment_t* segment = LFC_BTL_RECEIVER_SEGMENT;
-  lfc_channels_arrived(segment->seg_addr.pval, segment->seg_len);
-}
-
-static void give(const struct lfc_channel_name* name, uint16_t number, void* frame, size_t size) {
+static void give(const struct lfc_channel_name* name, uint32_t peer, uint16_t number, void* frame,
+                 size_t size) {
   const struct ob1_head head = {.type = kMatch,
                                 .comm = (uint16_t)name->comm,
                                 .source = name->rank,
                                 .tag = name->tag,
                                 .number = number};
   memcpy(frame, &head, kOb1Head);
-  mca_btl_base_segment_t segment = {.seg_addr.pval = frame, .seg_len = size};
-  lfc_btl_deliver_to(&own.match, own.module, own.endpoint, kMatch, &segment);
+  own.giving = true;
+  lfc_messages_hand_over(peer, kMatch, frame, size);
 }
 
 /* Replaces the number in a message for ob1 by the one that ob1 expects next. */
@@ -65,7 +61,10 @@ static void look(mca_btl_base_segment_t* segment) {
 }
 
 LFC_BTL_RECEIVER(receive_match) {
-  look(LFC_BTL_RECEIVER_SEGMENT);
+  if (own.giving)
+    own.giving = false; /* it has its number */
+  else
+    look(LFC_BTL_RECEIVER_SEGMENT);
   LFC_BTL_RECEIVER_PASS(own.match);
 }
 LFC_BTL_RECEIVER(receive_rendezvous) {
@@ -79,32 +78,32 @@ LFC_BTL_RECEIVER(receive_get) {
 
 /* --- Calls of the PML --- */
 
-static void other(const ompi_communicator_t* comm, int source, int tag) {
-  lfc_channels_other(lfc_communicator_index(comm), source, tag);
+void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag) {
+  if (own.watching) lfc_channels_other(lfc_communicator_index(comm), source, tag);
 }
 
 static int other_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                        ompi_communicator_t* comm, ompi_request_t** request) {
-  other(comm, source, tag);
+  lfc_persistent_other(comm, source, tag);
   return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
 }
 
 static int other_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                       ompi_communicator_t* comm, ompi_status_public_t* status) {
-  other(comm, source, tag);
+  lfc_persistent_other(comm, source, tag);
   return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
 }
 
 /* While these two wait, ob1 keeps them among the receives. */
 static int other_probe(int source, int tag, ompi_communicator_t* comm,
                        ompi_status_public_t* status) {
-  other(comm, source, tag);
+  lfc_persistent_other(comm, source, tag);
   return lfc_pml_below.pml_probe(source, tag, comm, status);
 }
 
 static int other_mprobe(int source, int tag, ompi_communicator_t* comm,
                         struct ompi_message_t** message, ompi_status_public_t* status) {
-  other(comm, source, tag);
+  lfc_persistent_other(comm, source, tag);
   return lfc_pml_below.pml_mprobe(source, tag, comm, message, status);
 }
 
@@ -121,17 +120,44 @@ static int reveal_improbe(int source, int tag, ompi_communicator_t* comm, int* m
   return lfc_pml_below.pml_improbe(source, tag, comm, matched, message, status);
 }
 
+static int add_comm(ompi_communicator_t* comm) {
+  lfc_names_add(comm);
+  return lfc_pml_below.pml_add_comm(comm);
+}
+
 static int del_comm(ompi_communicator_t* comm) {
+  if (own.planned) {
+    lfc_ordinary_forget(comm);
+    lfc_names_drop(comm);
+  }
   lfc_channels_forget(lfc_communicator_index(comm));
   return lfc_pml_below.pml_del_comm(comm);
 }
 
-static bool empty(const struct lfc_channel_name* name, void* request) {
-  const struct lfc_persistent* persistent = request;
+static bool empty(const struct lfc_channel_name* name) {
   int found = 1;
-  const int status =
-      lfc_pml_below.pml_iprobe(name->rank, name->tag, persistent->comm, &found, MPI_STATUS_IGNORE);
+  const int status = lfc_pml_below.pml_iprobe(name->rank, name->tag, ompi_comm_lookup(name->comm),
+                                              &found, MPI_STATUS_IGNORE);
   return status == OMPI_SUCCESS && !found;
+}
+
+/* --- Requests that use channels, of either kind --- */
+
+static bool is_ordinary(const void* request) {
+  return *(const enum lfc_persistent_kind*)request == LFC_ORDINARY_RECEIVE;
+}
+
+static void post(void* request) {
+  is_ordinary(request) ? lfc_ordinary_post(request) : lfc_persistent_post(request);
+}
+
+static enum lfc_channel_outcome outcome(void* request) {
+  return is_ordinary(request) ? lfc_ordinary_outcome(request) : lfc_persistent_outcome(request);
+}
+
+static void done(void* request, const void* bytes, size_t size) {
+  is_ordinary(request) ? lfc_ordinary_done(request, bytes, size)
+                       : lfc_persistent_done(request, bytes, size);
 }
 
 /* --- Begin and end --- */
@@ -182,8 +208,10 @@ bool lfc_persistent_watch(void) {
   if (own.watching) return true;
   if (mca_btl_base_active_message_trigger[kMatch].cbfunc == NULL) return false;
   hear_all();
-  mca_pml.pml_irecv = other_irecv;
-  mca_pml.pml_recv = other_recv;
+  if (!own.planned) { /* else its calls observe */
+    mca_pml.pml_irecv = other_irecv;
+    mca_pml.pml_recv = other_recv;
+  }
   mca_pml.pml_probe = other_probe;
   mca_pml.pml_iprobe = reveal_iprobe;
   mca_pml.pml_improbe = reveal_improbe;
@@ -193,9 +221,8 @@ bool lfc_persistent_watch(void) {
   return true;
 }
 
-bool lfc_persistent_install(bool threads) {
-  static const struct lfc_channel_host host = {
-      kChannel, lfc_persistent_post, lfc_persistent_outcome, give, empty, lfc_persistent_done};
+bool lfc_persistent_install(bool threads, bool planned) {
+  static const struct lfc_channel_host host = {kChannel, post, outcome, give, empty, done};
   const mca_btl_active_message_callback_t* free_tag =
       &mca_btl_base_active_message_trigger[kChannel];
   if (free_tag->cbfunc != NULL || !lfc_pml_take_over(threads)) return false;
@@ -205,27 +232,32 @@ bool lfc_persistent_install(bool threads) {
   }
   memset(&own, 0, sizeof own);
   own.installed = true;
-  mca_btl_base_active_message_trigger[kChannel].cbfunc = receive_frame;
+  own.planned = planned;
   mca_pml.pml_isend_init = lfc_persistent_isend_init;
   mca_pml.pml_irecv_init = lfc_persistent_irecv_init;
   mca_pml.pml_start = lfc_persistent_start;
   mca_pml.pml_del_comm = del_comm;
   mca_pml.pml_add_procs = add_procs;
+  if (!planned) return true;
+  mca_pml.pml_add_comm = add_comm;
+  lfc_ordinary_install();
   return true;
 }
 
 void lfc_persistent_remove(void) {
   if (!own.installed) return;
   own.installed = false;
-  mca_btl_base_active_message_trigger[kChannel].cbfunc = NULL;
   lfc_persistent_requests_close();
+  lfc_ordinary_remove();
+  lfc_names_clear();
   lfc_channels_close();
 }
 
 #else
 
-bool lfc_persistent_install(bool threads) {
+bool lfc_persistent_install(bool threads, bool planned) {
   (void)threads;
+  (void)planned;
   return false;
 }
 

@@ -2,8 +2,9 @@
  *
  * persistent_channels.c  hooks in calls of the PML and in arrivals for it
  * persistent_requests.c  persistent requests: ob1's own, of which LFC replaces start, free and cancel
+ * ordinary_messages.c    ordinary sends and receives
  *
- *   lfc_persistent_install(threads);     // at init_query: hooks the calls for persistent requests
+ *   lfc_persistent_install(threads, false);     // at init_query: hooks the calls for persistent requests
  *   lfc_persistent_remove();             // at close
  *
  * Only over ob1, in programs with one thread. The first persistent receive that could have a channel installs the other
@@ -23,13 +24,20 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/request/request.h"
 
-enum lfc_persistent_kind { LFC_PERSISTENT_SEND, LFC_PERSISTENT_RECEIVE, LFC_PERSISTENT_OTHER };
+enum lfc_persistent_kind {
+  LFC_PERSISTENT_SEND,
+  LFC_PERSISTENT_RECEIVE,
+  LFC_PERSISTENT_OTHER,      /* a receive that no channel serves */
+  LFC_PERSISTENT_OTHER_SEND, /* such a send */
+  LFC_ORDINARY_RECEIVE       /* struct ordinary (ordinary_messages.c) */
+};
 
 /* A persistent request. */
 struct lfc_persistent {
+  enum lfc_persistent_kind kind;       /* first, as in all receives of channels */
   struct lfc_persistent *next, **link; /* in the list of all; the pointer to this one */
   ompi_request_t* request;
-  enum lfc_persistent_kind kind;
+  bool called; /* it is another component's, with a callback, and no channel serves it */
   ompi_request_start_fn_t start; /* ob1's */
   ompi_request_free_fn_t release;
   ompi_request_cancel_fn_t cancel;
@@ -43,13 +51,16 @@ struct lfc_persistent {
 
 /* --- persistent_channels.c --- */
 
-bool lfc_persistent_install(bool threads);
+/* `planned`: also for the ordinary messages of the plan that is open. */
+bool lfc_persistent_install(bool threads, bool planned);
 void lfc_persistent_remove(void);
 /* Sets this process's end of the channel for messages of this tag from or to this rank. False: there can be none. */
 bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc_channel_end* end);
 /* Installs the hooks in receives and arrivals. False: ob1 has no callback for messages, so that there is none to
  * hook. */
 bool lfc_persistent_watch(void);
+/* Prepares for a receive that is posted below by others. */
+void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag);
 
 /* --- persistent_requests.c --- */
 
@@ -62,6 +73,19 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
 int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source,
                               int tag, ompi_communicator_t* comm, ompi_request_t** request);
 int lfc_persistent_start(size_t count, ompi_request_t** requests);
+/* Drives the engine until the request is complete, for a while. */
+void lfc_persistent_drive(const ompi_request_t* request);
+/* Completes a request whose status has source and tag. Only a waiter that sleeps (another thread), or waits for any of
+ * several, has replaced REQUEST_PENDING. */
+static inline void lfc_persistent_complete(ompi_request_t* request, size_t bytes) {
+  request->req_status.MPI_ERROR = MPI_SUCCESS;
+  request->req_status._ucount = bytes;
+  request->req_status._cancelled = false;
+  if (request->req_complete == REQUEST_PENDING && request->req_complete_cb == NULL)
+    request->req_complete = REQUEST_COMPLETED;
+  else
+    (void)ompi_request_complete(request, true);
+}
 /* The functions of lfc_channel_host for requests. */
 void lfc_persistent_post(void* request);
 enum lfc_channel_outcome lfc_persistent_outcome(void* request);

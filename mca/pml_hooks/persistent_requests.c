@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ordinary_messages.h"
 #include "pml_below.h"
 
 #include "ompi/mca/pml/base/pml_base_request.h"
@@ -42,13 +43,21 @@ void lfc_persistent_requests_close(void) {
   memset(&own_requests, 0, sizeof own_requests);
 }
 
+/* Marks a request with a completion callback: another component's (osc pt2pt). */
+static int start_with_callback(size_t count, ompi_request_t** requests) {
+  return lfc_persistent_start(count, requests);
+}
+
 static bool is_ours(const ompi_request_t* request) {
-  return request->req_start == lfc_persistent_start;
+  return request->req_start == lfc_persistent_start || request->req_start == start_with_callback;
 }
 
 /* A persistent request of the program has no completion callback, so the field for its argument is free. */
 static struct lfc_persistent* of(const ompi_request_t* request) {
-  return request->req_complete_cb_data;
+  if (request->req_start == lfc_persistent_start) return request->req_complete_cb_data;
+  struct lfc_persistent* each = own_requests.all;
+  while (each->request != request) each = each->next;
+  return each;
 }
 
 /* --- Calls to ob1 --- */
@@ -61,10 +70,10 @@ static void take_over(struct lfc_persistent* persistent, ompi_request_t* request
   persistent->start = request->req_start;
   persistent->release = request->req_free;
   persistent->cancel = request->req_cancel;
-  request->req_start = lfc_persistent_start;
+  request->req_start = persistent->called ? start_with_callback : lfc_persistent_start;
   request->req_free = release;
   request->req_cancel = cancel;
-  request->req_complete_cb_data = persistent;
+  if (!persistent->called) request->req_complete_cb_data = persistent;
 }
 
 /* Restores the request before ob1 reuses it. */
@@ -72,7 +81,7 @@ static void give_back(struct lfc_persistent* persistent) {
   persistent->request->req_start = persistent->start;
   persistent->request->req_free = persistent->release;
   persistent->request->req_cancel = persistent->cancel;
-  persistent->request->req_complete_cb_data = NULL;
+  if (!persistent->called) persistent->request->req_complete_cb_data = NULL;
 }
 
 /* ob1 replaces the request where it has not finished the last message of this one. */
@@ -108,19 +117,6 @@ enum lfc_channel_outcome lfc_persistent_outcome(void* request) {
 
 /* --- Calls of the program --- */
 
-/* Only a waiter that sleeps (another thread), or waits for any of several, has replaced REQUEST_PENDING. */
-static void complete(ompi_request_t* request, int source, int tag, size_t bytes) {
-  request->req_status.MPI_SOURCE = source;
-  request->req_status.MPI_TAG = tag;
-  request->req_status.MPI_ERROR = MPI_SUCCESS;
-  request->req_status._ucount = bytes;
-  request->req_status._cancelled = false;
-  if (request->req_complete == REQUEST_PENDING && request->req_complete_cb == NULL)
-    request->req_complete = REQUEST_COMPLETED;
-  else
-    (void)ompi_request_complete(request, true);
-}
-
 static void activate(ompi_request_t* request) {
   request->req_state = OMPI_REQUEST_ACTIVE;
   request->req_complete = REQUEST_PENDING;
@@ -132,24 +128,51 @@ void lfc_persistent_done(void* request, const void* bytes, size_t size) {
   const struct lfc_persistent* persistent = request;
   if (size != 0) memcpy(persistent->address, bytes, size);
   if (persistent->request->req_state != OMPI_REQUEST_ACTIVE) activate(persistent->request);
-  complete(persistent->request, persistent->peer, persistent->tag, size);
+  persistent->request->req_status.MPI_SOURCE = persistent->peer;
+  persistent->request->req_status.MPI_TAG = persistent->tag;
+  lfc_persistent_complete(persistent->request, size);
+}
+
+static void leave_channel(struct lfc_persistent* persistent) {
+  if (persistent->receive != NULL) {
+    lfc_channel_yield(persistent->receive);
+    lfc_channel_drop(persistent->receive);
+  }
+  if (persistent->sender != NULL) lfc_channel_leave(persistent->sender);
+  persistent->receive = NULL;
+  persistent->sender = NULL;
+}
+
+/* A component has set a callback since the request was made, and with it the field that has led to `persistent`. */
+static void recognise_callback(ompi_request_t* request) {
+  request->req_start = start_with_callback;
+  struct lfc_persistent* const persistent = of(request);
+  persistent->called = true;
+  leave_channel(persistent);
+  persistent->kind =
+      persistent->kind == LFC_PERSISTENT_SEND ? LFC_PERSISTENT_OTHER_SEND : LFC_PERSISTENT_OTHER;
 }
 
 static int start_one(ompi_request_t** request) {
   ompi_request_t* const own = *request;
   if (!is_ours(own)) return lfc_pml_below.pml_start(1, request);
+  if (own->req_complete_cb != NULL && own->req_start == lfc_persistent_start)
+    recognise_callback(own);
   struct lfc_persistent* const persistent = of(own);
+  if (persistent->kind == LFC_PERSISTENT_OTHER_SEND) return start_below(persistent, request);
   const bool idle = own->req_state == OMPI_REQUEST_INACTIVE &&
                     ((const mca_pml_base_request_t*)own)->req_pml_complete;
   if (persistent->kind == LFC_PERSISTENT_SEND) {
     if (!idle || !lfc_channel_send(persistent->sender, persistent->address, persistent->bytes))
       return start_below(persistent, request);
     activate(own);
-    complete(own, ompi_comm_rank(persistent->comm), persistent->tag, persistent->bytes);
+    own->req_status.MPI_SOURCE = ompi_comm_rank(persistent->comm);
+    own->req_status.MPI_TAG = persistent->tag;
+    lfc_persistent_complete(own, persistent->bytes);
     return OMPI_SUCCESS;
   }
   if (persistent->kind == LFC_PERSISTENT_OTHER || !idle) {
-    lfc_channels_other(lfc_communicator_index(persistent->comm), persistent->peer, persistent->tag);
+    lfc_persistent_other(persistent->comm, persistent->peer, persistent->tag);
     return start_below(persistent, request);
   }
   if (lfc_channel_start(persistent->receive)) activate(own);
@@ -169,32 +192,52 @@ static void drive(const ompi_request_t* request, int* looks) {
   while (!REQUEST_COMPLETE(request) && (*looks)-- > 0) lfc_channels_progress();
 }
 
+static int looks_of_a_wait(void) { return ++own_requests.waits % kUsual == 0 ? 0 : kLooks; }
+
+void lfc_persistent_drive(const ompi_request_t* request) {
+  int looks = looks_of_a_wait();
+  drive(request, &looks);
+}
+
+/* Whether a channel may end the wait for it. */
+static bool is_awaited(const ompi_request_t* request) {
+  return is_ours(request) || lfc_is_ordinary(request);
+}
+
 /* Whether it is complete without an error that the caller must get. */
 static bool is_done(const ompi_request_t* request) {
   return REQUEST_COMPLETE(request) && request->req_state == OMPI_REQUEST_ACTIVE &&
          request->req_status.MPI_ERROR == MPI_SUCCESS;
 }
 
+/* Ends the wait for a request that is done. */
+static void end(ompi_request_t** request) {
+  if (is_ours(*request))
+    (*request)->req_state = OMPI_REQUEST_INACTIVE;
+  else
+    (void)(*request)->req_free(request);
+}
+
 static int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
   ompi_request_t* const own = *request;
-  int looks = ++own_requests.waits % kUsual == 0 ? 0 : kLooks;
-  if (is_ours(own)) drive(own, &looks);
-  if (status != MPI_STATUS_IGNORE || !is_ours(own) || !is_done(own))
+  int looks = looks_of_a_wait();
+  if (is_awaited(own)) drive(own, &looks);
+  if (status != MPI_STATUS_IGNORE || !is_awaited(own) || !is_done(own))
     return own_requests.below.req_wait(request, status);
-  own->req_state = OMPI_REQUEST_INACTIVE;
+  end(request);
   return OMPI_SUCCESS;
 }
 
 static int wait_for_all(size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
   bool all_done = statuses == MPI_STATUSES_IGNORE;
-  int looks = ++own_requests.waits % kUsual == 0 ? 0 : kLooks;
+  int looks = looks_of_a_wait();
   for (size_t i = 0; all_done && i < count; ++i) {
-    all_done = is_ours(requests[i]);
+    all_done = is_awaited(requests[i]) || requests[i] == &ompi_request_empty;
     if (all_done) drive(requests[i], &looks);
     all_done = all_done && is_done(requests[i]);
   }
   if (!all_done) return own_requests.below.req_wait_all(count, requests, statuses);
-  for (size_t i = 0; i < count; ++i) requests[i]->req_state = OMPI_REQUEST_INACTIVE;
+  for (size_t i = 0; i < count; ++i) end(&requests[i]);
   return OMPI_SUCCESS;
 }
 
@@ -206,11 +249,7 @@ static void forget(struct lfc_persistent* persistent) {
 
 static int release(ompi_request_t** request) {
   struct lfc_persistent* const persistent = of(*request);
-  if (persistent->receive != NULL) {
-    lfc_channel_yield(persistent->receive);
-    lfc_channel_drop(persistent->receive);
-  }
-  if (persistent->sender != NULL) lfc_channel_leave(persistent->sender);
+  leave_channel(persistent);
   const ompi_request_free_fn_t below = persistent->release;
   give_back(persistent);
   forget(persistent);

@@ -5,10 +5,11 @@
  *
  * persistent_channels.c  bind: the calls and the arrivals of ob1 that matter to channels
  * persistent_requests.c  bind: persistent requests that may use a channel
+ * ordinary_messages.c    plan: ordinary messages that may use one, as well
  * recorder.c             record: the messages of the program, written to a file for perf/tailor
  * pml_below.c            the functions of ob1 that both sets replace and call
  *
- *   lfc_pml_hooks_install(LFC_PERSISTENT_BIND, NULL, threads);   // at init_query: the PML has been selected
+ *   lfc_pml_hooks_install(LFC_PERSISTENT_BIND, NULL, ranks, threads);   // at init_query: the PML has been selected
  *   lfc_pml_hooks_agree(all_record);                             // in MPI_Init, all_record: all ranks' ..._record()
  *   lfc_pml_hooks_remove();                                      // at close
  *
@@ -20,11 +21,18 @@
 #include <stdbool.h>
 
 /* The words of coll_lfc_persistent, in the order of its table (common/c_api/parameters.cpp). */
-enum lfc_persistent_choice { LFC_PERSISTENT_OFF, LFC_PERSISTENT_BIND, LFC_PERSISTENT_RECORD };
+enum lfc_persistent_choice {
+  LFC_PERSISTENT_OFF,
+  LFC_PERSISTENT_BIND,
+  LFC_PERSISTENT_PLAN,
+  LFC_PERSISTENT_RECORD
+};
 
-/* Installs the chosen set; LFC_PERSISTENT_RECORD writes to `file`, which must stay valid. False: it needs ob1 and a
- * program of one thread (`threads`: the program requested several), and LFC_PERSISTENT_BIND also Open MPI 4.1. */
-bool lfc_pml_hooks_install(enum lfc_persistent_choice choice, const char* file, bool threads);
+/* Installs the chosen set for a job of `ranks`. LFC_PERSISTENT_PLAN reads `file`; LFC_PERSISTENT_RECORD writes to it at
+ * the end, so it must stay valid. `threads`: the program requested several. Returns NULL, or the reason why nothing was
+ * installed, which is valid until the next call. */
+const char* lfc_pml_hooks_install(enum lfc_persistent_choice choice, const char* file, int ranks,
+                                  bool threads);
 /* Whether this process records. Either all of the job do, or none. */
 bool lfc_pml_hooks_record(void);
 /* Sets whether all processes record. If not, this one stops. */

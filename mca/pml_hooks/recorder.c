@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "communicator_key.h"
+#include "communicator_names.h"
 #include "lfc/lfc.h"
 #include "pml_below.h"
 
@@ -25,23 +25,13 @@ static struct {
 
 /* --- Notes --- */
 
-static int world_rank(ompi_communicator_t* comm, int rank) {
-  if (rank < 0) return -1;
-  const ompi_group_t* world = ompi_mpi_comm_world.comm.c_local_group;
-  const ompi_group_t* group = OMPI_COMM_IS_INTER(comm) ? comm->c_remote_group : comm->c_local_group;
-  int found = MPI_UNDEFINED;
-  (void)ompi_group_translate_ranks((ompi_group_t*)(uintptr_t)group, 1, &rank,
-                                   (ompi_group_t*)(uintptr_t)world, &found);
-  return found;
-}
-
 /* Names a message. False: it is not recorded. Not recorded are the library's own messages, those to other jobs, and
  * those on inter-communicators. */
 static bool name(ompi_communicator_t* comm, int peer, int tag, struct lfc_recorded* what) {
   if (tag < MPI_ANY_TAG || peer < MPI_ANY_SOURCE || OMPI_COMM_IS_INTER(comm)) return false;
-  what->comm = lfc_communicator_key(comm);
+  what->comm = lfc_name_of(comm);
   what->comm_size = ompi_comm_size(comm);
-  what->peer = world_rank(comm, peer);
+  what->peer = lfc_world_rank(comm, peer);
   what->tag = tag == MPI_ANY_TAG ? -1 : tag;
   return what->peer != MPI_UNDEFINED;
 }
@@ -249,8 +239,14 @@ static void gather(ompi_communicator_t* world) {
   free(text);
 }
 
+static int record_add_comm(ompi_communicator_t* comm) {
+  lfc_names_add(comm);
+  return lfc_pml_below.pml_add_comm(comm);
+}
+
 /* MPI ends: all ranks have come here, and messages can still be sent. */
 static int record_del_comm(ompi_communicator_t* comm) {
+  lfc_names_drop(comm);
   if (comm == &ompi_mpi_comm_world.comm && own.agreed) gather(comm);
   return lfc_pml_below.pml_del_comm(comm);
 }
@@ -276,6 +272,7 @@ bool lfc_recorder_install(const char* file, bool threads) {
   mca_pml.pml_start = record_start;
   mca_pml.pml_isend_init = record_isend_init;
   mca_pml.pml_irecv_init = record_irecv_init;
+  mca_pml.pml_add_comm = record_add_comm;
   mca_pml.pml_del_comm = record_del_comm;
   return true;
 }
@@ -292,5 +289,6 @@ void lfc_recorder_agreed(bool all) {
 void lfc_recorder_remove(void) {
   if (own.file == NULL) return;
   own.file = NULL;
+  lfc_names_clear();
   lfc_recording_close();
 }

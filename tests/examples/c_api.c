@@ -16,6 +16,7 @@
 #include "lfc/parameters.h"
 #include "lfc/partitioned.h"
 #include "lfc/peers.h"
+#include "lfc/plan.h"
 #include "lfc/recording.h"
 #include "lfc/windows.h"
 
@@ -27,6 +28,10 @@ void send_otherwise(void);
 void channels(const struct lfc_channel_host host, uint32_t index, size_t capacity, void* request,
               void* frame, size_t size, uint32_t peer, const void* data) {
 #include "common/lfc/channels.h.example"
+}
+
+void plan(const char* file, int ranks, uint64_t comm, char why[80], void (*tell)(const char*)) {
+#include "common/lfc/plan.h.example"
 }
 
 void collective_call(void* buffer) {

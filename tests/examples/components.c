@@ -19,6 +19,8 @@
 #include "mca/modex.h"
 #include "mca/mpi_types.h"
 #include "mca/parameters.h"
+#include "mca/pml_hooks/communicator_names.h"
+#include "mca/pml_hooks/ordinary_messages.h"
 #include "mca/pml_hooks/persistent_channels.h"
 #include "mca/pml_hooks/pml_below.h"
 #include "mca/pml_hooks/pml_hooks.h"
@@ -87,7 +89,17 @@ bool pml_below(bool threads) {
   return true;
 }
 
-void pml_hooks(bool threads, bool all_record) {
+void communicator_names(const ompi_communicator_t* comm, int rank) {
+#include "mca/pml_hooks/communicator_names.h.example"
+  (void)name;
+  (void)from;
+}
+
+void ordinary_messages(const ompi_communicator_t* comm) {
+#include "mca/pml_hooks/ordinary_messages.h.example"
+}
+
+void pml_hooks(int ranks, bool threads, bool all_record) {
 #include "mca/pml_hooks/pml_hooks.h.example"
 }
 

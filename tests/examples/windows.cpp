@@ -4,6 +4,8 @@
 
 #include "engine/ni.hpp"
 #include "given.hpp"
+#include "services/channels/protocol/keys.hpp"
+#include "services/channels/protocol/plan.hpp"
 #include "services/channels/protocol/receiver.hpp"
 #include "services/channels/protocol/recording.hpp"
 #include "services/channels/protocol/senders.hpp"
@@ -207,6 +209,25 @@ constexpr std::int32_t kAny = -1;
 
 void key_table(const End& end) {
 #include "common/services/channels/protocol/key_table.hpp.example"
+}
+
+void early(Key& key, const std::byte* frame) {
+#include "common/services/channels/protocol/early.hpp.example"
+  {}
+}
+
+void key(Key& key, Receive& receive) {
+#include "common/services/channels/protocol/key.hpp.example"
+  (void)taken;
+}
+
+void keys() {
+#include "common/services/channels/protocol/keys.hpp.example"
+}
+
+void plan(std::string_view text) {
+#include "common/services/channels/protocol/plan.hpp.example"
+  {}
 }
 
 void note(Notes& notes, const Key& key, const Note& offer) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Persistent requests go through channels if the parameters request it, and only where that is permitted. The test
+# Requests go through channels if the parameters request it, and only where that is permitted. The test
 # reads the counters that each rank prints at its end.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
@@ -32,5 +32,21 @@ run_job 100 2 --mca coll_lfc_stats 1 --mca coll_lfc_persistent bind \
   --mca btl lfc,vader,self --mca osc neon mpi_persistent_channels --window --programs 8
 job_is_ok "the same over another BTL, among processes whose windows are LFC's"
 [[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel beside messages of another BTL"
+# Ordinary messages of the keys of a plan.
+planned=("${said[@]}" --mca coll_lfc_persistent "plan:$tree/tests/mpi/every.plan")
+run_job 100 2 "${planned[@]}" mpi_pt2pt_sizes
+job_is_ok "ordinary messages on channels"
+for rank in 0 1; do
+  (($(of_channels "$rank" sent) > 100 && $(of_channels "$rank" here) > 100)) || fail "rank $rank used next to no channel"
+done
+# A plan for something else changes nothing, and one line has the reason.
+printf 'lfc-plan version=2 ranks=7 program=mpi_ring digest=any\nopen every\n' >"$scratch/plan"
+for file in "$scratch/plan" "$scratch/none"; do
+  run_job 100 2 "${said[@]}" --mca coll_lfc_persistent "plan:$file" mpi_ring
+  job_is_ok "a plan that is of no use: $file"
+  (($(grep -c "coll_lfc_persistent plan:$file: " "$output") == 1)) || fail "no line, or several, tell why $file is not used"
+  [[ -z $(of_channels 0 sent) ]] || fail "there are channels without a plan"
+done
+grep -q 'No such file' "$output" || fail "the line does not tell that there is no such file"
 nothing_left
 echo ok

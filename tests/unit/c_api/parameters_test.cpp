@@ -134,9 +134,11 @@ TEST_CASE("a word with a colon stands for all texts that go on behind it", "[par
     values.persistent = word;
     return lfc_parameters_check(table, &values, text, sizeof text);
   };
-  CHECK(accepted("record:/tmp/a b"));
+  CHECK(accepted("plan:app.plan"));
   CHECK(lfc_parameter_choice(table, &values, &values.persistent) == 2);
-  for (const lfc_text other : {"record:", "record", "recor:x", "bind:x", "off:"}) {
+  CHECK(accepted("record:/tmp/a b"));
+  CHECK(lfc_parameter_choice(table, &values, &values.persistent) == 3);
+  for (const lfc_text other : {"record:", "plan:", "record", "recor:x", "bind:x", "off:"}) {
     INFO(other);
     CHECK_FALSE(accepted(other));
   }

@@ -5,13 +5,14 @@
 // offer: from the receiver; a channel exists for the messages of this key
 // wish:  from the sender, the reply to an offer; it wants to use the channel
 // open:  from the receiver, the reply to a wish; the sender may use the channel
+// close: from the receiver; the sender had better use it no longer
 #pragma once
 
 #include <cstdint>
 
 namespace lfc::channels {
 
-enum class NoteKind : std::uint32_t { offer, wish, open };
+enum class NoteKind : std::uint32_t { offer, wish, open, close };
 
 struct Note {
   NoteKind kind = NoteKind::offer;
@@ -23,7 +24,7 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
-// Notes: sends notes. A note that cannot leave now is lost: the receiver offers again.
+// Notes: sends notes. A note may be lost: the receiver offers again.
 class Notes {
  public:
   virtual void send(std::uint32_t peer, const Note& note) = 0;

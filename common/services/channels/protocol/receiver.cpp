@@ -1,103 +1,92 @@
 #include "services/channels/protocol/receiver.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <memory>
-#include <new>
 
 namespace lfc::channels {
+namespace {
 
-Key& Receiver::key(const End& end) {
-  const Name& name = end.name;
-  if (Key* known = find(name)) return *known;
-  if (name.comm >= comms_.size()) comms_.resize(name.comm + 1);
-  if (comms_[name.comm] == nullptr) comms_[name.comm] = std::make_unique<Comm>();
-  Comm& streams = *comms_[name.comm];
-  const auto source = static_cast<std::size_t>(name.rank);
-  if (source >= streams.size()) streams.resize(source + 1);
-  if (streams[source] == nullptr) {
-    streams[source] = std::make_unique<Stream>();
-    streams[source]->early.reserve(Stream::kMostEarly);
-  }
-  Stream& stream = *streams[source];
-  Key& made = keys_.add(std::make_unique<Key>(end, stream));
-  try {
-    made.id = ids_.enter(made);
-    made.place = stream.keys.size();
-    stream.keys.push_back(&made);
-  } catch (const std::bad_alloc&) {
-    if (made.id != 0) ids_.leave(made.id);
-    keys_.erase(made);
-    throw;
-  }
-  return made;
+Note note_of(NoteKind kind, const Key& key) noexcept {
+  return {.kind = kind,
+          .comm = key.end.name.comm,
+          .sender = key.end.name.rank,
+          .receiver = key.end.self,
+          .tag = key.end.name.tag,
+          .channel = key.id};
 }
 
-template <class Do>
-void Receiver::for_each(std::uint32_t comm, Do&& what) {
-  if (comm >= comms_.size() || comms_[comm] == nullptr) return;
-  for (const auto& stream : *comms_[comm])
-    if (stream != nullptr)
-      for (Key* key : stream->keys) what(*key);
-}
+}  // namespace
+
+// Inside: while it exists, no key is removed with its communicator. A call to `below_` may complete the last receive of
+// a communicator that the program has freed.
+class Receiver::Inside {
+ public:
+  explicit Inside(Receiver& receiver) noexcept : receiver_(receiver) { ++receiver_.inside_; }
+  ~Inside() {
+    if (--receiver_.inside_ != 0) return;
+    while (!receiver_.leaving_.empty()) {
+      const std::uint32_t comm = receiver_.leaving_.back();
+      receiver_.leaving_.pop_back();
+      receiver_.keys_.forget(comm);
+    }
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  Receiver& receiver_;
+};
 
 void Receiver::add(Receive& receive) { receive.key->all.push_back(&receive); }
 
 void Receiver::remove(Receive& receive) {
   Key* key = receive.key;
   if (key == nullptr) return;  // its communicator went first
-  settle(receive);
+  const Inside inside(*this);
+  ended(receive);
   std::erase(key->all, &receive);
   if (receive.place == Receive::Place::below) {  // its end will not be reported
     --key->below;
     foreign(*key);
   }
-  if (key->all.empty()) erase(*key);
+  release(*key);
+}
+
+Key& Receiver::pin(const End& end) {
+  Key& pinned = key(end);
+  ++pinned.pins;
+  return pinned;
+}
+
+void Receiver::unpin(Key& key) {
+  const Inside inside(*this);
+  --key.pins;
+  release(key);
 }
 
 // A key that is made again later is not clean, and counts anew.
-void Receiver::erase(Key& key) {
-  if (key.early != 0) give_early(*key.stream);
-  std::vector<Key*>& keys = key.stream->keys;
-  keys[key.place] = keys.back();
-  keys[key.place]->place = key.place;
-  keys.pop_back();
-  ids_.leave(key.id);
+void Receiver::release(Key& key) {
+  if (!key.all.empty() || key.pins != 0) return;
+  if (key.first_early != nullptr) give_early(*key.stream);
   keys_.erase(key);
-}
-
-void Receiver::wait_here(Receive& receive) noexcept {
-  Key& key = *receive.key;
-  receive.place = Receive::Place::here;
-  receive.next = nullptr;
-  (key.first == nullptr ? key.first : key.last->next) = &receive;
-  key.last = &receive;
-}
-
-Receive& Receiver::take_first(Key& key) noexcept {
-  Receive& first = *key.first;
-  key.first = first.next;
-  first.place = Receive::Place::idle;
-  return first;
 }
 
 // Notes whether a receive posted below has ended there. If it got a message although receives of others were posted
 // before it, none of those is left.
-void Receiver::settle(Receive& receive) {
+void Receiver::ended(Receive& receive) {
   if (receive.place != Receive::Place::below) return;
   const Outcome outcome = below_.outcome(receive);
   if (outcome == Outcome::pending) return;
   Key& key = *receive.key;
   receive.place = Receive::Place::idle;
   --key.below;
-  if (outcome == Outcome::cancelled) return;
+  if (outcome == Outcome::cancelled || key.closed) return;
   --key.waiting;
   if (receive.others == key.others) key.clean = true;
 }
 
 void Receiver::settle_all(Key& key) {
   if (key.below == 0) return;
-  for (Receive* each : key.all) settle(*each);
+  for (Receive* each : key.all) ended(*each);
 }
 
 bool Receiver::may_wait_here(Key& key) {
@@ -112,16 +101,19 @@ bool Receiver::may_wait_here(Key& key) {
   return key.counted && key.waiting == 0 && key.clean && key.below == 0;
 }
 
-void Receiver::start(Receive& receive) {
-  if (receive.place == Receive::Place::below) settle(receive);
+void Receiver::start_otherwise(Receive& receive) {
+  const Inside inside(*this);
+  if (receive.place == Receive::Place::below) ended(receive);
   Key& key = *receive.key;
   if (receive.direct && (key.is_open() || may_wait_here(key))) {
-    if (key.early == 0) return wait_here(receive);
+    if (key.first_early == nullptr) return key.wait_here(receive);
     if (take_early(receive)) return;
   }
   yield(key);
+  key.chances += key.below == 0 ? 1 : 0;  // in a burst, the channel cannot open before the end
   post_below(receive);
   ++key.native_starts;
+  if (key.closed || close_if_rare(key)) return;
   if (key.on || !receive.direct || key.native_starts < key.next_offer) {
     // Messages taken by a matched probe are still counted as waiting.
     if (key.native_starts % 64 == 0) key.counted = false;
@@ -130,22 +122,24 @@ void Receiver::start(Receive& receive) {
   settle_all(key);
   if (!key.clean || !key.stream->known || !key.stream->ordered) return;
   key.next_offer = key.native_starts * 2;
-  offer(key);
+  notes_.send(key.end.peer, note_of(NoteKind::offer, key));
 }
 
-void Receiver::offer(const Key& key) {
-  notes_.send(key.end.peer, {.kind = NoteKind::offer,
-                             .comm = key.end.name.comm,
-                             .sender = key.end.name.rank,
-                             .receiver = key.end.self,
-                             .tag = key.end.name.tag,
-                             .channel = key.id});
+// A channel costs time for each message that ob1 has to match in the end.
+bool Receiver::close_if_rare(Key& key) {
+  if (key.closed || !key.is_rare()) return false;
+  key.closed = true;
+  key.on = key.clean = key.counted = false;
+  Keys::set_idle(key);
+  ++totals_.closed;
+  notes_.send(key.end.peer, note_of(NoteKind::close, key));
+  return true;
 }
 
 void Receiver::on_wish(std::uint32_t from, const Note& note) {
   const End asked{{note.comm, note.sender, note.tag}, from, note.receiver};
   const Key* const key = find(asked.name);
-  if (key == nullptr || key->end != asked) return;
+  if (key == nullptr || key->end != asked || key->closed) return;
   Note reply = note;
   reply.kind = NoteKind::open;
   reply.channel = key->id;
@@ -157,36 +151,20 @@ void Receiver::post_below(Receive& receive) {
   receive.place = Receive::Place::below;
   receive.others = key.others;
   ++key.below;
+  if (!key.closed) Keys::set_busy(key);
   ++totals_.posted;
   below_.post(receive);
 }
 
 // --- Messages that come before their receive ---
 
-// Keeps the message only if a receive that is started now would wait here.
-bool Receiver::keep(Key& key, const std::byte* frame, std::size_t size) noexcept {
-  Stream& stream = *key.stream;
-  if (!key.is_open() || stream.early.size() == Stream::kMostEarly ||
-      size > Stream::kRoom - stream.used)
-    return false;
-  std::byte* const to = stream.room.get() + stream.used;
-  std::memcpy(to, frame, size);
-  stream.used += size;
-  stream.early.push_back({&key, to, size});
-  ++key.early;
-  return true;
-}
-
 // Gives the receive the oldest early message of its key. False: the message is too long.
 bool Receiver::take_early(Receive& receive) {
   Key& key = *receive.key;
-  Stream& stream = *key.stream;
-  const auto at = std::ranges::find(stream.early, &key, &Stream::Early::key);
-  const Stream::Early found = *at;
+  EarlyMessages<Key>::Item& found = *key.first_early;
   if (found.size - head_ > receive.capacity) return false;
-  stream.early.erase(at);
-  if (stream.early.empty()) stream.used = 0;
-  --key.early;
+  key.stream->early.drop(found);
+  ++key.here;
   ++totals_.here;
   ++totals_.early;
   below_.done(receive, found.frame, found.size);
@@ -195,75 +173,84 @@ bool Receiver::take_early(Receive& receive) {
 
 // Gives all early messages of the sender, because a receive below may be of any tag.
 void Receiver::give_early(Stream& stream) {
-  for (const Stream::Early& each : stream.early) {
-    --each.key->early;
-    give(*each.key, each.frame, each.size);
+  while (EarlyMessages<Key>::Item* const oldest = stream.early.oldest()) {
+    stream.early.drop(*oldest);
+    give(*oldest->key, oldest->frame, oldest->size);
   }
-  stream.early.clear();
-  stream.used = 0;
 }
 
 void Receiver::give(Stream& stream, const Name& name, std::byte* frame, std::size_t size) {
   ++stream.given;
   ++totals_.given;
-  below_.give(name, static_cast<std::uint16_t>(stream.last + stream.given), frame, size);
+  below_.give(name, stream.peer, static_cast<std::uint16_t>(stream.last + stream.given), frame,
+              size);
 }
 
 void Receiver::give(Key& key, std::byte* frame, std::size_t size) {
   ++key.waiting;
+  ++key.given;
   give(*key.stream, key.end.name, frame, size);
 }
 
 void Receiver::reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag) {
   if (tag < kAny) return;
-  for_each(comm, [&](Key& key) {
-    if (key.early != 0 && (source < 0 || key.end.name.rank == source) &&
-        (tag < 0 || key.end.name.tag == tag))
-      give_early(*key.stream);
+  const Inside inside(*this);
+  keys_.for_each_busy(comm, source, [&](Stream& stream, std::int32_t from) {
+    if (stream.early.empty()) return;
+    const Key* const key = tag < 0 ? nullptr : find(Name{comm, from, tag});
+    if (tag < 0 || (key != nullptr && key->first_early != nullptr)) give_early(stream);
   });
 }
 
 void Receiver::yield(Key& key) {
-  if (key.early != 0) give_early(*key.stream);
+  if (key.first_early != nullptr) give_early(*key.stream);
   while (key.first != nullptr) {
     ++totals_.yielded;
-    post_below(take_first(key));
+    --key.here;
+    post_below(key.take_first());
   }
 }
 
 void Receiver::yield(Receive& receive) {
-  if (receive.place == Receive::Place::here) yield(*receive.key);
+  if (receive.place != Receive::Place::here) return;
+  const Inside inside(*this);
+  yield(*receive.key);
 }
 
 void Receiver::foreign(Key& key) {
+  if (key.closed) return;
   yield(key);
   ++key.others;
   key.clean = false;
   key.counted = false;
+  if (key.below == 0) Keys::set_idle(key);
 }
 
 void Receiver::foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag) {
   if (tag < kAny) return;
-  if (source >= 0 && tag >= 0) {
-    if (Key* key = find(Name{comm, source, tag})) foreign(*key);
-    return;
-  }
-  for_each(comm, [&](Key& key) {
-    if ((source < 0 || key.end.name.rank == source) && (tag < 0 || key.end.name.tag == tag))
-      foreign(key);
+  const Inside inside(*this);
+  keys_.for_each_busy(comm, source, [&](Stream& stream, std::int32_t from) {
+    if (tag >= 0) {
+      if (Key* key = find(Name{comm, from, tag})) foreign(*key);
+      return;
+    }
+    // Each call may make its key idle, and may call the Receiver, which adds keys behind those that are busy.
+    for (std::size_t at = stream.busy; at-- > 0;)
+      if (at < stream.busy) foreign(*stream.keys[at]);
   });
 }
 
 std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
-  Stream* const from = stream_of(name.comm, name.rank);
+  Stream* const from = keys_.stream(name.comm, name.rank);
   if (from == nullptr) return number;
+  const Inside inside(*this);
   Stream& stream = *from;
   if (name.tag >= 0 && !stream.early.empty()) give_early(stream);
   if (stream.known && number != static_cast<std::uint16_t>(stream.last + 1)) stream.ordered = false;
   stream.last = number;
   stream.known = true;
-  if (name.tag >= 0)
-    if (Key* key = find(name)) {
+  if (name.tag >= 0 && stream.busy != 0)
+    if (Key* key = find(name); key != nullptr && !key->closed) {
       if (key->first != nullptr) key->on = false;  // its sender does not use the channel for these
       yield(*key);
       ++key->waiting;
@@ -271,38 +258,40 @@ std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
   return static_cast<std::uint16_t>(number + stream.given);
 }
 
-void Receiver::on_message(std::uint32_t id, const Name& name, std::byte* frame, std::size_t size) {
-  Key* key = ids_.find(id);
+void Receiver::on_other_message(Key* key, const Name& name, std::byte* frame, std::size_t size) {
   if (key == nullptr || key->end.name != name) key = find(name);
   if (key != nullptr) return on_message(*key, frame, size);
-  Stream* const stream = stream_of(name.comm, name.rank);
+  const Inside inside(*this);
+  Stream* const stream = keys_.stream(name.comm, name.rank);
   if (stream == nullptr) return;  // the communicator was freed
   if (!stream->early.empty()) give_early(*stream);
   give(*stream, name, frame, size);
 }
 
 void Receiver::on_message(Key& key, std::byte* frame, std::size_t size) {
-  key.on = true;
+  if (key.first != nullptr && size - head_ <= key.first->capacity) {
+    key.on = true;
+    ++totals_.here;
+    below_.done(key.take_first(), frame, size);
+    return;
+  }
+  const Inside inside(*this);
+  key.on = !key.closed;
   if (key.first != nullptr) {
-    if (size - head_ <= key.first->capacity) {
-      ++totals_.here;
-      below_.done(take_first(key), frame, size);
-      return;
-    }
     yield(key);  // the matching below reports the message that is too long
   }
-  if (keep(key, frame, size)) return;
+  // Kept only if a receive that is started now would wait here.
+  if (key.is_open() && key.stream->early.keep(key, frame, size)) return;
   if (!key.stream->early.empty()) give_early(*key.stream);
   give(key, frame, size);
+  (void)close_if_rare(key);
 }
 
 void Receiver::forget(std::uint32_t comm) {
-  for_each(comm, [this](Key& key) {
-    for (Receive* each : key.all) each->key = nullptr;
-    ids_.leave(key.id);
-    keys_.erase(key);
-  });
-  if (comm < comms_.size()) comms_[comm].reset();
+  if (inside_ == 0)
+    keys_.forget(comm);
+  else
+    leaving_.push_back(comm);
 }
 
 }  // namespace lfc::channels

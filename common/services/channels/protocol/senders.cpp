@@ -19,9 +19,13 @@ void Senders::on_note(std::uint32_t from, const Note& note) {
   const Name name{note.comm, note.receiver, note.tag};
   Sender* const sender = senders_.find(name);
   if (sender == nullptr || sender->end != End{name, from, note.sender}) return;
-  if (sender->channel != 0) {  // the receiver may have made its key again
+  if (note.kind == NoteKind::close) {
+    sender->channel = 0;
+    sender->refused = true;
+  } else if (sender->channel != 0) {  // the receiver may have made its key again
     if (note.kind == NoteKind::offer) sender->channel = note.channel;
   } else if (note.kind == NoteKind::offer) {
+    sender->refused = false;
     Note reply = note;
     reply.kind = NoteKind::wish;
     reply.wish = sender->wish = ++wishes_;

@@ -25,6 +25,7 @@ struct Sender {
   std::uint32_t channel = 0;  // 0: not open
   std::uint32_t wish = 0;     // the last one that was sent
   std::uint32_t users = 0;
+  bool refused = false;  // the receiver has closed the channel, and has not offered it again
 };
 
 class Senders {

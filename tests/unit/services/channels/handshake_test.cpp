@@ -111,7 +111,7 @@ class Process final : private Below, private Notes {
   }
   void post(Receive&) override {}
   Outcome outcome(const Receive&) override { return Outcome::matched; }
-  void give(const Name&, std::uint16_t, std::byte*, std::size_t) override {}
+  void give(const Name&, std::uint32_t, std::uint16_t, std::byte*, std::size_t) override {}
   bool empty(const Key&) override { return true; }
   void done(Receive&, const std::byte*, std::size_t) override {}
 

@@ -1,0 +1,379 @@
+/* Ordinary messages on channels. */
+#include "ordinary_messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "communicator_names.h"
+#include "lfc/lfc.h"
+#include "pml_below.h"
+
+#if LFC_HAS_CHANNELS
+
+/* Longer messages, in bytes, cost far more than their matching. */
+enum { kLongest = 4096 };
+/* Routes that are found at once; buckets of all; most routes of a process. */
+enum { kNear = 256, kBuckets = 1024, kMostRoutes = 4096 };
+enum { kNumbers = 65536 }; /* of communicators, in ob1 */
+
+/* The way of all messages of one communicator, peer and tag in one direction. */
+struct route {
+  struct route* next; /* in its bucket */
+  const ompi_communicator_t* comm;
+  int peer, tag;
+  lfc_channel_sender* sender; /* one of the two */
+  lfc_channel_key* key;
+};
+/* `route` NULL: such messages go below. */
+struct near {
+  const ompi_communicator_t* comm;
+  int peer, tag;
+  struct route* route;
+};
+struct routes {
+  struct near near[kNear];
+  struct route* buckets[kBuckets];
+};
+
+/* A receive. Its request is the program's. */
+struct ordinary {
+  enum lfc_persistent_kind kind; /* first, as in struct lfc_persistent */
+  ompi_request_t request;
+  lfc_channel_receive* receive;
+  ompi_request_t* shadow;        /* NULL: not posted below, or it has ended there */
+  bool freed;                    /* by the program, while the shadow waits */
+  bool cancelled;                /* the shadow was, or could not be posted */
+  ompi_communicator_t* retained; /* by this request; so is `type` */
+  void* buffer; /* this and the next two: the program's arguments; the others are in `request` */
+  size_t count;
+  ompi_datatype_t* type;
+  struct ordinary* next_spare;
+  struct ordinary* next; /* of all that were made */
+};
+
+static struct {
+  struct routes sends, receives;
+  unsigned routes;     /* in both */
+  bool seen[kNumbers]; /* communicators that may have some; most have none, and end at once */
+  struct ordinary *spare, *all;
+} own;
+
+static struct ordinary* of(ompi_request_t* request) {
+  return (struct ordinary*)((char*)request - offsetof(struct ordinary, request));
+}
+
+/* --- Routes --- */
+
+static unsigned mixed(const ompi_communicator_t* comm, int peer, int tag) {
+  return (unsigned)((uintptr_t)comm >> 6) * 31u + (unsigned)peer * 7u + (unsigned)tag;
+}
+
+/* Whether the plan has it, and the two processes can have a channel. The first route of a receive begins to observe the
+ * arrivals for ob1. */
+static bool make_route(const struct routes* routes, ompi_communicator_t* comm, int peer, int tag,
+                       struct route* route) {
+  struct lfc_channel_end end;
+  const bool sends = routes == &own.sends;
+  const int self = ompi_comm_rank(comm);
+  if (!lfc_persistent_end(comm, peer, tag, &end) ||
+      !lfc_plan_names(lfc_name_of(comm), lfc_world_rank(comm, sends ? self : peer),
+                      lfc_world_rank(comm, sends ? peer : self), tag) ||
+      (!sends && !lfc_persistent_watch()))
+    return false;
+  *route = (struct route){.comm = comm, .peer = peer, .tag = tag};
+  if (sends)
+    route->sender = lfc_channel_sender_of(&end);
+  else
+    route->key = lfc_channel_pin(&end);
+  return route->sender != NULL || route->key != NULL;
+}
+
+/* Whether its messages go below for good. */
+static bool is_closed(const struct route* route) {
+  return route->key != NULL ? lfc_channel_is_closed(route->key)
+                            : lfc_channel_is_refused(route->sender);
+}
+
+static struct route* look_up(struct routes* routes, ompi_communicator_t* comm, int peer, int tag) {
+  struct route** const bucket = &routes->buckets[mixed(comm, peer, tag) % kBuckets];
+  for (struct route* each = *bucket; each != NULL; each = each->next)
+    if (each->comm == comm && each->peer == peer && each->tag == tag)
+      return is_closed(each) ? NULL : each;
+  struct route route;
+  if (own.routes == kMostRoutes || !make_route(routes, comm, peer, tag, &route)) return NULL;
+  struct route* const made = malloc(sizeof *made);
+  if (made == NULL) return NULL; /* its end stays, unused, until the communicator is freed */
+  ++own.routes;
+  *made = route;
+  made->next = *bucket;
+  *bucket = made;
+  return made;
+}
+
+/* NULL: ob1's way. */
+static inline struct route* route_of(struct routes* routes, ompi_communicator_t* comm, int peer,
+                                     int tag) {
+  struct near* const near = &routes->near[mixed(comm, peer, tag) % kNear];
+  if (near->comm == comm && near->peer == peer && near->tag == tag) return near->route;
+  if (peer < 0 || tag < 0) return NULL;
+  own.seen[lfc_communicator_index(comm) % kNumbers] = true;
+  *near = (struct near){comm, peer, tag, look_up(routes, comm, peer, tag)};
+  return near->route;
+}
+
+static void drop_near(struct routes* routes, const ompi_communicator_t* comm) {
+  for (unsigned i = 0; i < kNear; ++i)
+    if (comm == NULL || routes->near[i].comm == comm) routes->near[i].comm = NULL;
+}
+
+/* `comm` NULL: of all communicators. Their channels end otherwise. */
+static void drop_routes(struct routes* routes, const ompi_communicator_t* comm) {
+  drop_near(routes, comm);
+  for (unsigned i = 0; i < kBuckets; ++i)
+    for (struct route** at = &routes->buckets[i]; *at != NULL;) {
+      struct route* const each = *at;
+      if (comm != NULL && each->comm != comm) {
+        at = &each->next;
+        continue;
+      }
+      if (comm != NULL && each->sender != NULL) lfc_channel_leave(each->sender);
+      *at = each->next;
+      free(each);
+      --own.routes;
+    }
+}
+
+void lfc_ordinary_forget(const ompi_communicator_t* comm) {
+  bool* const seen = &own.seen[lfc_communicator_index(comm) % kNumbers];
+  if (!*seen) return;
+  *seen = false;
+  drop_routes(&own.sends, comm);
+  drop_routes(&own.receives, comm);
+}
+
+/* --- Sends --- */
+
+static inline bool is_one_piece(const ompi_datatype_t* type, size_t count) {
+  return opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count);
+}
+
+static inline bool send_now(const void* buffer, size_t count, const ompi_datatype_t* type, int peer,
+                            int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+  const struct route* const route = route_of(&own.sends, comm, peer, tag);
+  if (route == NULL) return false;
+  const size_t bytes = count * type->super.size;
+  if (bytes > kLongest || !is_one_piece(type, count) ||
+      (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY))
+    return false;
+  if (lfc_channel_send(route->sender, (const char*)buffer + type->super.true_lb, bytes))
+    return true;
+  if (is_closed(route)) drop_near(&own.sends, comm);
+  return false;
+}
+
+static int ordinary_isend(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
+                          int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                          ompi_request_t** request) {
+  if (!send_now(buffer, count, type, peer, tag, mode, comm))
+    return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+  *request = &ompi_request_empty;
+  return OMPI_SUCCESS;
+}
+
+static int ordinary_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
+                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+  if (send_now(buffer, count, type, peer, tag, mode, comm)) return OMPI_SUCCESS;
+  return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
+}
+
+/* --- Receives --- */
+
+static int cancel(ompi_request_t* request, int flag);
+
+static struct ordinary* make(void) {
+  struct ordinary* const made = calloc(1, sizeof *made);
+  if (made == NULL || (made->receive = lfc_channel_make(made)) == NULL) {
+    free(made);
+    return NULL;
+  }
+  made->kind = LFC_ORDINARY_RECEIVE;
+  OBJ_CONSTRUCT(&made->request, ompi_request_t);
+  made->request.req_type = OMPI_REQUEST_PML;
+  made->request.req_persistent = false;
+  made->request.req_free = lfc_ordinary_free;
+  made->request.req_cancel = cancel;
+  made->next = own.all;
+  return own.all = made;
+}
+
+/* Frees what the program's request holds. The communicator may go with it. */
+static void recycle(struct ordinary* ordinary) {
+  ompi_communicator_t* retained = ordinary->retained;
+  OMPI_REQUEST_FINI(&ordinary->request);
+  ordinary->next_spare = own.spare;
+  own.spare = ordinary;
+  if (retained == NULL) return;
+  if (!ompi_datatype_is_predefined(ordinary->type)) OBJ_RELEASE(ordinary->type);
+  OBJ_RELEASE(retained);
+}
+
+/* The communicator and the type may be freed before the request ends, unless they are predefined. */
+static inline void retain(struct ordinary* ordinary, ompi_communicator_t* comm) {
+  if (OMPI_COMM_IS_INTRINSIC(comm) && ompi_datatype_is_predefined(ordinary->type)) return;
+  ordinary->retained = comm;
+  OBJ_RETAIN(comm);
+  if (!ompi_datatype_is_predefined(ordinary->type)) OBJ_RETAIN(ordinary->type);
+}
+
+/* Starts a receive, of which the arguments stay valid unless they are retained. NULL: it is to go below. */
+static inline __attribute__((always_inline)) struct ordinary* start(void* buffer, size_t count,
+                                                                    ompi_datatype_t* type,
+                                                                    int source, int tag,
+                                                                    ompi_communicator_t* comm,
+                                                                    bool outlives_call) {
+  struct route* const route = route_of(&own.receives, comm, source, tag);
+  if (route == NULL) return NULL;
+  struct ordinary* ordinary = own.spare;
+  if (ordinary != NULL)
+    own.spare = ordinary->next_spare;
+  else if ((ordinary = make()) == NULL)
+    return NULL;
+  ordinary->request.req_complete = REQUEST_PENDING;
+  ordinary->request.req_complete_cb = NULL;
+  ordinary->request.req_state = OMPI_REQUEST_ACTIVE;
+  ordinary->request.req_mpi_object.comm = comm;
+  ordinary->shadow = NULL;
+  ordinary->request.req_status.MPI_SOURCE = source;
+  ordinary->request.req_status.MPI_TAG = tag;
+  ordinary->freed = ordinary->cancelled = false;
+  ordinary->retained = NULL;
+  ordinary->buffer = buffer;
+  ordinary->count = count;
+  ordinary->type = type;
+  if (outlives_call) retain(ordinary, comm);
+  if (!lfc_channel_start_on(ordinary->receive, route->key, count * type->super.size,
+                            is_one_piece(type, count)) &&
+      lfc_channel_is_closed(route->key))
+    drop_near(&own.receives, comm);
+  return ordinary;
+}
+
+static int ordinary_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                          ompi_communicator_t* comm, ompi_request_t** request) {
+  struct ordinary* const ordinary = start(buffer, count, type, source, tag, comm, true);
+  if (ordinary == NULL) {
+    lfc_persistent_other(comm, source, tag);
+    return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
+  }
+  *request = &ordinary->request;
+  return OMPI_SUCCESS;
+}
+
+static int ordinary_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                         ompi_communicator_t* comm, ompi_status_public_t* status) {
+  struct ordinary* const ordinary = start(buffer, count, type, source, tag, comm, false);
+  if (ordinary == NULL) {
+    lfc_persistent_other(comm, source, tag);
+    return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
+  }
+  while (!REQUEST_COMPLETE(&ordinary->request)) {
+    lfc_persistent_drive(&ordinary->request);
+    if (!REQUEST_COMPLETE(&ordinary->request)) opal_progress();
+  }
+  const int result = ordinary->request.req_status.MPI_ERROR;
+  if (status != MPI_STATUS_IGNORE) *status = ordinary->request.req_status;
+  recycle(ordinary);
+  return result;
+}
+
+/* --- Functions of lfc_channel_host --- */
+
+static int shadow_ended(ompi_request_t* shadow) {
+  struct ordinary* const ordinary = shadow->req_complete_cb_data;
+  const ompi_status_public_t status = shadow->req_status;
+  ordinary->shadow = NULL;
+  ordinary->cancelled = status._cancelled;
+  lfc_channel_ended(ordinary->receive);
+  shadow->req_free(&shadow);
+  ordinary->request.req_status = status;
+  if (ordinary->freed)
+    recycle(ordinary);
+  else
+    (void)ompi_request_complete(&ordinary->request, true);
+  return 1; /* the shadow is no more */
+}
+
+void lfc_ordinary_post(void* receive) {
+  struct ordinary* const ordinary = receive;
+  ompi_request_t* const own_request = &ordinary->request;
+  const int status = lfc_pml_below.pml_irecv(
+      ordinary->buffer, ordinary->count, ordinary->type, own_request->req_status.MPI_SOURCE,
+      own_request->req_status.MPI_TAG, own_request->req_mpi_object.comm, &ordinary->shadow);
+  if (status == OMPI_SUCCESS) {
+    (void)ompi_request_set_callback(ordinary->shadow, shadow_ended, ordinary);
+    return;
+  }
+  ordinary->cancelled = true;
+  ordinary->shadow = NULL;
+  lfc_channel_ended(ordinary->receive);
+  own_request->req_status = (ompi_status_public_t){.MPI_ERROR = status};
+  (void)ompi_request_complete(own_request, true);
+}
+
+enum lfc_channel_outcome lfc_ordinary_outcome(const void* receive) {
+  const struct ordinary* const ordinary = receive;
+  if (ordinary->shadow != NULL) return LFC_CHANNEL_PENDING;
+  return ordinary->cancelled ? LFC_CHANNEL_CANCELLED : LFC_CHANNEL_MATCHED;
+}
+
+void lfc_ordinary_done(void* receive, const void* bytes, size_t size) {
+  struct ordinary* const ordinary = receive;
+  if (size != 0) memcpy((char*)ordinary->buffer + ordinary->type->super.true_lb, bytes, size);
+  lfc_persistent_complete(&ordinary->request, size);
+}
+
+/* --- Functions of the request --- */
+
+static int cancel(ompi_request_t* request, int flag) {
+  struct ordinary* const ordinary = of(request);
+  lfc_channel_yield(ordinary->receive);
+  return ordinary->shadow == NULL ? OMPI_SUCCESS
+                                  : ordinary->shadow->req_cancel(ordinary->shadow, flag);
+}
+
+int lfc_ordinary_free(ompi_request_t** request) {
+  struct ordinary* const ordinary = of(*request);
+  *request = MPI_REQUEST_NULL;
+  if (!REQUEST_COMPLETE(&ordinary->request)) {
+    lfc_channel_yield(ordinary->receive);
+    ordinary->freed = ordinary->shadow != NULL;
+    if (ordinary->freed) return OMPI_SUCCESS;
+  }
+  recycle(ordinary);
+  return OMPI_SUCCESS;
+}
+
+/* --- Begin and end --- */
+
+void lfc_ordinary_install(void) {
+  mca_pml.pml_isend = ordinary_isend;
+  mca_pml.pml_send = ordinary_send;
+  mca_pml.pml_irecv = ordinary_irecv;
+  mca_pml.pml_recv = ordinary_recv;
+}
+
+void lfc_ordinary_remove(void) {
+  drop_routes(&own.sends, NULL);
+  drop_routes(&own.receives, NULL);
+  while (own.all != NULL) {
+    struct ordinary* const next = own.all->next;
+    if (own.all->shadow != NULL) own.all->shadow->req_complete_cb = NULL;
+    lfc_channel_unmake(own.all->receive);
+    OBJ_DESTRUCT(&own.all->request);
+    free(own.all);
+    own.all = next;
+  }
+  memset(&own, 0, sizeof own);
+}
+
+#endif
