@@ -4,17 +4,19 @@
     keys = judge(recording, costs)                # [Key(..., reason="", gain=12.5), ...]; reason: why it is refused
     plan(recording, keys)                         # the text of a plan
 
-A key is all messages of one communicator, sender, receiver and tag. Costs come from `perf/tailor --measure`. A message
-of n bytes takes T = a + b n; a and b differ between matching and channels. The model is Felten's (1993, 7.2):
-T_pc = min(T_native, T_channel).
+A key is all messages of one communicator, sender, receiver and tag. Costs are channel_costs.Costs, or None. The model
+is Felten's (1993, 7.2): T_pc = min(T_native, T_channel).
 """
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-VERSION = 1
+from . import channel_costs
+
+RECORDING = 1  # version of recordings
+PLAN = 2  # of plans
 LONGEST = 4096  # bytes of a message that takes a channel
 NOTES = 3  # messages that open a channel: offer, wish, open
+LEAST = 0.03  # share of its time that a message must gain; less is within the error of the costs
 
 
 class Unreadable(ValueError):
@@ -65,30 +67,14 @@ class Key:
     tag: int
     messages: int
     bytes: int
+    in_flight: int = 1  # messages that the sender usually sends before it receives from the receiver
     reason: str = ""
-    gain: float = 0.0  # us, of all messages; 0 without costs
+    matched: float = 0.0  # us of all messages without a channel; this and the next: 0 without costs
+    gain: float = 0.0  # us that a channel saves
 
     @property
     def name(self):
         return f"comm={self.comm} from={self.sender} to={self.receiver} tag={self.tag}"
-
-
-@dataclass(frozen=True)
-class Costs:
-    """The us of one message of n bytes, as (a, b) of a + b n."""
-
-    native: tuple
-    channel: tuple
-
-    @staticmethod
-    def _at(line, size):
-        return line[0] + line[1] * size
-
-    def gain(self, size):
-        return max(0.0, self._at(self.native, size) - self._at(self.channel, size))
-
-    def opening(self):
-        return NOTES * self._at(self.native, 0)
 
 
 # --- Reading ---
@@ -123,8 +109,8 @@ def _order(line, process):
 def parse(text):
     lines = text.splitlines()
     title = _fields(lines[0]) if lines and lines[0].startswith("lfc-recording ") else {}
-    if title.get("version") != str(VERSION):
-        raise Unreadable(f"this is no recording of version {VERSION}")
+    if title.get("version") != str(RECORDING):
+        raise Unreadable(f"this is no recording of version {RECORDING}")
     processes, process = {}, None
     try:
         for line in lines[1:]:
@@ -143,6 +129,8 @@ def parse(text):
         recording = Recording(int(title["ranks"]), title["program"], title["digest"], processes)
     except (KeyError, ValueError, AttributeError) as problem:
         raise Unreadable(f"a line lacks something: {problem}") from problem
+    if any(number >= len(process.calls) for process in processes.values() for number in process.order):
+        raise Unreadable("an order names a call that is not there")
     if sorted(processes) != list(range(recording.ranks)):
         raise Unreadable(f"it has {len(processes)} of {recording.ranks} processes")
     return recording
@@ -151,20 +139,47 @@ def parse(text):
 # --- Judging ---
 
 
-def _served(call):
-    """Returns (bytes, messages) of the messages that a channel may carry."""
-    if call.mode not in ("standard", "ready") or not call.persistent or call.pieces:
-        return []
-    return [(size, count) for size, count in call.sizes if size <= LONGEST]
+def _may_use(call, size):
+    """Returns whether messages of this call and size may travel on a channel."""
+    return call.mode in ("standard", "ready") and not call.pieces and size <= LONGEST
 
 
-def _reason(key, sends, receiver, same_node):
-    """Returns why no channel may carry the key, apart from its costs."""
+def _kind(call):
+    return "persistent" if call.persistent else "ordinary"
+
+
+def in_flight(process):
+    """Returns {call: number of messages in flight}, for the calls of this process that send.
+
+    A burst is all messages to a peer between two receives, of any kind, from this peer. The number is the length of
+    the burst that has the middle one of the call's messages, if bursts are sorted by length. Waiting is not recorded, so
+    a program that alternates MPI_Irecv and MPI_Isend counts as one with bursts of one message.
+    """
+    lengths, bursts = defaultdict(list), defaultdict(list)
+
+    def end(peer):
+        burst = bursts.pop(peer, [])
+        for number in burst:
+            lengths[number].append(len(burst))
+
+    for number in process.order:
+        call = process.calls[number]
+        if call.kind == "send":
+            bursts[call.peer].append(number)
+        else:
+            for peer in [call.peer] if call.peer is not None else list(bursts):
+                end(peer)
+    for peer in list(bursts):
+        end(peer)
+    return {process.calls[number]: sorted(found)[len(found) // 2] for number, found in lengths.items()}
+
+
+def _reason(key, sends, meeting, same_node):
+    """Returns why no channel may carry the key, apart from its costs. `meeting`: the calls that may get its messages."""
     if key.sender == key.receiver:
         return "a process sends to itself"
     if not same_node:
         return "the two are on different nodes"
-    meeting = [call for call in receiver.calls if call.comm == key.comm and call.kind != "send" and call.can_match(key.sender, key.tag)]
     wild = sum(call.messages for call in meeting if call.peer is None or call.tag is None)
     if wild:
         return f"{wild} receives or probes with a wildcard can match"
@@ -174,43 +189,74 @@ def _reason(key, sends, receiver, same_node):
     received = sum(call.messages for call in meeting)
     if received != key.messages:
         return f"{key.messages} messages meet {received} receives"
-    if not any(call.persistent for call in sends):
-        return "MPI_Send and MPI_Isend gain nothing by a channel"
-    if not any(call.persistent for call in meeting):
-        return "MPI_Recv and MPI_Irecv gain nothing by a channel"
-    if not any(_served(call) for call in sends):
-        if all(call.mode not in ("standard", "ready") for call in sends):
-            return "only synchronous or buffered messages"
-        if all(call.pieces for call in sends):
-            return "its messages are not in one piece"
+    most = channel_costs.IN_FLIGHT[-1]
+    if key.in_flight > most:
+        return f"the sender sends {key.in_flight} messages before it receives; more than {most} may not fit"
+    able = sum(count for call in sends for size, count in call.sizes if _may_use(call, size))
+    if 2 * able >= key.messages:
+        return ""
+    if all(call.mode not in ("standard", "ready") for call in sends):
+        return "only synchronous or buffered messages"
+    if all(call.pieces for call in sends):
+        return "its messages are not in one piece"
+    if all(size > LONGEST for call in sends for size, _ in call.sizes):
         return f"its messages are longer than {LONGEST} B"
-    return ""
+    return "fewer than half of its messages may use a channel"
+
+
+def _weigh(key, sends, meeting, costs):
+    """Sets the gain of the key, and the reason if a channel does not pay.
+
+    A message gains by both its calls, so half of the gain is that of the kind of either. The first burst goes without a
+    channel. A message that may not use the channel costs a short message more.
+    """
+    able = native = saved = 0.0
+    for call in sends:
+        for size, count in call.sizes:
+            if not _may_use(call, size):
+                continue
+            able += count
+            native += count * costs.matched(_kind(call), key.in_flight, size)
+            saved += count / 2 * costs.gain(_kind(call), key.in_flight, size)
+            for other in meeting:
+                saved += count / 2 * other.messages / key.messages * costs.gain(_kind(other), key.in_flight, size)
+    if saved < LEAST * native:
+        key.reason = f"a channel saves less than {100 * LEAST:.0f} % of the time of such messages"
+        return
+    gain = saved * (1 - key.in_flight / able) - costs.matched("ordinary", 1, 0) * (NOTES + key.messages - able)
+    if gain > 0:
+        key.gain = gain
+    else:
+        key.reason = f"{key.messages} messages are not worth a channel"
 
 
 def judge(recording, costs=None):
-    sends = defaultdict(list)
+    sends, meets = defaultdict(list), defaultdict(list)
+    flights = {}
     for process in recording.processes.values():
+        flights[process.rank] = in_flight(process)
         for call in process.calls:
             if call.kind == "send":
                 sends[(call.comm, process.rank, call.peer, call.tag)].append(call)
+            else:
+                meets[(call.comm, process.rank)].append(call)
     keys = []
     for (comm, sender, receiver, tag), calls in sorted(sends.items()):
         key = Key(comm, sender, receiver, tag, sum(call.messages for call in calls), sum(size * count for call in calls for size, count in call.sizes))
-        to = recording.processes[receiver]
-        key.reason = _reason(key, calls, to, recording.processes[sender].node == to.node)
-        if not key.reason and costs:
-            key.gain = sum(count * costs.gain(size) for call in calls for size, count in _served(call)) - costs.opening()
-            if key.gain <= 0:
-                key.reason = f"{key.messages} messages are not worth a channel"
-                key.gain = 0.0
+        key.in_flight = max(flights[sender].get(call, 1) for call in calls)
+        meeting = [call for call in meets[(comm, receiver)] if call.can_match(sender, tag)]
+        key.reason = _reason(key, calls, meeting, recording.processes[sender].node == recording.processes[receiver].node)
+        if costs:
+            key.matched = sum(count * costs.matched(_kind(call), key.in_flight, size) for call in calls for size, count in call.sizes)
+            if not key.reason:
+                _weigh(key, calls, meeting, costs)
         keys.append(key)
     return keys
 
 
-def predicted(recording, keys, costs):
+def predicted(keys):
     """Returns (us of all messages by matching, us that the plan saves)."""
-    native = sum(costs.native[0] * key.messages + costs.native[1] * key.bytes for key in keys)
-    return native, sum(key.gain for key in keys)
+    return sum(key.matched for key in keys), sum(key.gain for key in keys)
 
 
 def period(order):
@@ -237,30 +283,6 @@ def period(order):
 
 
 def plan(recording, keys):
-    lines = [f"lfc-plan version={VERSION} ranks={recording.ranks} program={recording.program} digest={recording.digest}"]
-    lines += [f"open {key.name} messages={key.messages}" for key in keys if not key.reason]
+    lines = [f"lfc-plan version={PLAN} ranks={recording.ranks} program={recording.program} digest={recording.digest}"]
+    lines += [f"open {key.name} messages={key.messages} gain={key.gain:.1f}" for key in keys if not key.reason]
     return "\n".join(lines) + "\n"
-
-
-def line(points):
-    """Returns (a, b) of the line a + b n nearest to {n: us}, by least squares of relative errors; a, b >= 0."""
-    weights = {size: 1 / us**2 for size, us in points.items()}
-    total = sum(weights.values())
-    mean_size = sum(weights[size] * size for size in points) / total
-    mean_us = sum(weights[size] * us for size, us in points.items()) / total
-    spread = sum(weights[size] * (size - mean_size) ** 2 for size in points)
-    slope = sum(weights[size] * (size - mean_size) * (us - mean_us) for size, us in points.items()) / spread if spread else 0.0
-    slope = max(0.0, slope)
-    return (max(0.0, mean_us - slope * mean_size), slope)
-
-
-def costs_text(costs):
-    return f"lfc-costs version={VERSION} native={costs.native[0]:.6f},{costs.native[1]:.9f} channel={costs.channel[0]:.6f},{costs.channel[1]:.9f}\n"
-
-
-def parse_costs(text):
-    found = re.search(r"^lfc-costs version=1 native=([\d.]+),([\d.]+) channel=([\d.]+),([\d.]+)$", text, re.MULTILINE)
-    if not found:
-        raise Unreadable("these are no costs")
-    a, b, c, d = (float(number) for number in found.groups())
-    return Costs((a, b), (c, d))
