@@ -10,8 +10,6 @@
 
 #if LFC_HAS_CHANNELS
 
-/* Longer messages, in bytes, cost far more than their matching. */
-enum { kLongest = 4096 };
 /* Routes that are found at once; buckets of all; most routes of a process. */
 enum { kNear = 256, kBuckets = 1024, kMostRoutes = 4096 };
 enum { kNumbers = 65536 }; /* of communicators, in ob1 */
@@ -162,7 +160,7 @@ static inline bool send_now(const void* buffer, size_t count, const ompi_datatyp
   const struct route* const route = route_of(&own.sends, comm, peer, tag);
   if (route == NULL) return false;
   const size_t bytes = count * type->super.size;
-  if (bytes > kLongest || !is_one_piece(type, count) ||
+  if (bytes > LFC_LONGEST_ON_CHANNEL || !is_one_piece(type, count) ||
       (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY))
     return false;
   if (lfc_channel_send(route->sender, (const char*)buffer + type->super.true_lb, bytes))

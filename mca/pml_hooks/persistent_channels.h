@@ -24,6 +24,9 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/request/request.h"
 
+/* Longer messages, in bytes, cost far more than their matching. */
+enum { LFC_LONGEST_ON_CHANNEL = 4096 };
+
 enum lfc_persistent_kind {
   LFC_PERSISTENT_SEND,
   LFC_PERSISTENT_RECEIVE,

@@ -11,9 +11,6 @@
 
 #if LFC_HAS_CHANNELS
 
-/* Longer messages, in bytes, cost far more than their matching. */
-enum { kLongest = 4096 };
-
 /* kLooks: how often a wait drives LFC alone before all of Open MPI, which may give up the processor. One of kUsual
  * waits drives all of Open MPI at once, so that its other parts make progress. */
 enum { kLooks = 32, kUsual = 16 };
@@ -302,7 +299,8 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
     return status;
   struct lfc_persistent* persistent = made(LFC_PERSISTENT_SEND, comm, destination, tag);
   if (persistent == NULL) return status;
-  if (!in_one_piece(buffer, count, type, persistent) || persistent->bytes > kLongest ||
+  if (!in_one_piece(buffer, count, type, persistent) ||
+      persistent->bytes > LFC_LONGEST_ON_CHANNEL ||
       (persistent->sender = lfc_channel_sender_of(&end)) == NULL)
     forget(persistent);
   else
