@@ -114,8 +114,10 @@ ProviderTraits traits_of(std::string_view provider) noexcept {
   ProviderTraits traits{};
   traits.listens_tcp = tcp;
   traits.node_only = core == "shm" || core == "sm2";
-  // A slice of the buffer goes to each connection; the one that arrives first frees them all.
-  traits.frees_early = (tcp && !over_rxm) || over_rxd;
+  // Each connection is given a slice of the buffer when the first bytes of a frame arrive. The buffer counts as free
+  // when its last slice is full, and slices of other connections may not be. ofi_rxm hands its buffers to tcp
+  // (FI_OFI_RXM_ENABLE_DYN_RBUF).
+  traits.frees_early = tcp || over_rxd;
   traits.in_order = tcp && !over_rxm;  // one byte stream per peer
   traits.eager_limit = over_rxm ? 16384 : over_rxd ? 0 : tcp ? SIZE_MAX : kEagerEverywhere;
   // verbs takes FI_DELIVERY_COMPLETE from ofi_rxm and ignores it: its completion means that the other adapter has the

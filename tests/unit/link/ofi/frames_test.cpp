@@ -81,6 +81,63 @@ TEST_CASE("ofi: a flood to a peer that does not poll is held back, control still
   });
 }
 
+TEST_CASE("ofi: half a frame of one sender waits while others send", "[ofi]") {
+  for_each_provider([](const Candidate& candidate) {
+    if (!candidate.over_tcp) return;  // no socket that is full in the middle of a frame
+    constexpr std::uint32_t kSenders = 3;
+    constexpr std::uint32_t kEach = 4000;
+    Node to(0);
+    REQUIRE(to.open(candidate.provider));
+    std::vector<std::unique_ptr<Node>> senders;
+    std::map<PeerId, std::uint32_t> expected;
+    for (std::uint32_t i = 0; i < kSenders; ++i) {
+      senders.push_back(std::make_unique<Node>(i + 1));
+      REQUIRE(senders.back()->open(candidate.provider));
+      const PeerId id = senders.back()->connect(to.address());
+      REQUIRE(send_all(*senders.back(), id, {}, {senders.back().get(), &to}));
+      expected[to.id_of(senders.back()->identity().name)] = 0;
+    }
+    REQUIRE(run({&to}, 5s, [&] { return to.frames.size() == kSenders; }));
+    to.frames.clear();
+
+    std::vector<Bytes> patterns;
+    for (std::uint32_t seed = 0; seed < 7; ++seed)
+      patterns.push_back(pattern(to.link().max_payload() - seed * 600, seed));
+    std::vector<std::uint32_t> sent(kSenders);
+    const auto send_what_fits = [&](std::uint32_t i) {
+      const PeerId id = senders[i]->id_of(to.identity().name);
+      for (std::uint32_t refused = 0; refused < 10; senders[i]->link().poll()) {
+        const bool goes = sent[i] < kEach && send_bytes(*senders[i], id, {FrameType::message},
+                                                        patterns[sent[i] % 7]) == SendStatus::sent;
+        goes ? ++sent[i] : ++refused;
+      }
+    };
+    std::size_t wrong = 0;
+    std::size_t received = 0;
+    const auto receive = [&] {
+      for (const Received& frame : to.frames)
+        wrong += frame.payload != patterns[expected[frame.peer]++ % 7];
+      received += to.frames.size();
+      to.frames.clear();
+    };
+    // The first sender stops in the middle of a frame, while the others send everything.
+    send_what_fits(0);
+    REQUIRE(run({&to}, 20s, [&] {
+      for (std::uint32_t i = 1; i < kSenders; ++i) send_what_fits(i);
+      receive();
+      return received == (kSenders - 1) * kEach + expected[to.id_of(senders[0]->identity().name)] ||
+             !to.broken.empty();
+    }));
+    REQUIRE(run({&to}, 20s, [&] {
+      send_what_fits(0);
+      receive();
+      return received == kSenders * kEach || !to.broken.empty();
+    }));
+    CHECK(wrong == 0);
+    CHECK(to.broken.empty());
+  });
+}
+
 TEST_CASE("ofi: hellos that cross make one connection", "[ofi]") {
   for_each_provider([](const Candidate& candidate) {
     const int rounds = candidate.slow ? 2 : 12;
