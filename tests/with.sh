@@ -46,7 +46,7 @@ use() { # use WITH
         export OMPI_MCA_btl_lfc_provider='verbs;ofi_rxm'
         ;;
       planned)
-        export OMPI_MCA_coll_lfc_persistent=plan:$every_plan OMPI_MCA_coll_lfc_stats=1
+        export OMPI_MCA_coll_lfc_channels=plan:$every_plan OMPI_MCA_coll_lfc_stats=1
         expected_channels=yes
         ;;
       *=*) export "OMPI_MCA_$word" ;;

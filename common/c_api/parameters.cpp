@@ -30,8 +30,8 @@ namespace {
 constexpr std::array kCacheNames{"auto", "always", "never"};
 // The second is `host_forwarding`.
 constexpr std::array kForwardingNames{"ni", "host"};
-// In the order of enum lfc_persistent_choice (mca/pml_hooks/pml_hooks.h).
-constexpr std::array kPersistentNames{"off", "bind", "plan:FILE", "record:FILE"};
+// In the order of enum lfc_channels_choice (mca/pml_hooks/pml_hooks.h).
+constexpr std::array kChannelsNames{"off", "bind", "plan:FILE", "record:FILE"};
 
 // The protocol counts such bytes in 32 bits.
 constexpr std::uint64_t kMostNeonBytes = std::uint64_t{1} << 30;

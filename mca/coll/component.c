@@ -71,18 +71,18 @@ static int close_component(void) {
   return OPAL_SUCCESS;
 }
 
-/* Installs the hooks that coll_lfc_persistent selects. */
+/* Installs the hooks that coll_lfc_channels selects. */
 static void hook_pml(bool threads) {
   const struct lfc_coll_parameters* parameters = &mca_coll_lfc_component.options.parameters;
-  const enum lfc_persistent_choice choice = (enum lfc_persistent_choice)lfc_parameter_choice(
-      lfc_coll_parameter_table(), parameters, &parameters->persistent);
-  const char* file = strchr(parameters->persistent, ':');
+  const enum lfc_channels_choice choice = (enum lfc_channels_choice)lfc_parameter_choice(
+      lfc_coll_parameter_table(), parameters, &parameters->channels);
+  const char* file = strchr(parameters->channels, ':');
   const char* why =
       lfc_pml_hooks_install(choice, file == NULL ? NULL : file + 1, (int)lfc_job_size(), threads);
-  const bool asked_for_file = choice == LFC_PERSISTENT_PLAN || choice == LFC_PERSISTENT_RECORD;
+  const bool asked_for_file = choice == LFC_CHANNELS_PLAN || choice == LFC_CHANNELS_RECORD;
   if (why == NULL || OPAL_PROC_MY_NAME.vpid != 0) return;
   if (asked_for_file || parameters->verbose >= 1)
-    opal_output(0, "coll lfc: coll_lfc_persistent %s: %s", parameters->persistent, why);
+    opal_output(0, "coll lfc: coll_lfc_channels %s: %s", parameters->channels, why);
 }
 
 /* The BTLs are open by now. A process whose NI did not open has published no address, so all detect it. */

@@ -13,15 +13,15 @@ static const char* install_channels(bool threads, bool planned) {
              : "there are no channels: they need Open MPI 4.1, ob1, and one thread";
 }
 
-const char* lfc_pml_hooks_install(enum lfc_persistent_choice choice, const char* file, int ranks,
+const char* lfc_pml_hooks_install(enum lfc_channels_choice choice, const char* file, int ranks,
                                   bool threads) {
   static char why[256];
   switch (choice) {
-    case LFC_PERSISTENT_BIND: return install_channels(threads, false);
-    case LFC_PERSISTENT_PLAN:
+    case LFC_CHANNELS_BIND: return install_channels(threads, false);
+    case LFC_CHANNELS_PLAN:
       if (!lfc_plan_open(file, ranks, why, sizeof why)) return why;
       return install_channels(threads, lfc_plan_concerns((int)OPAL_PROC_MY_NAME.vpid));
-    case LFC_PERSISTENT_RECORD:
+    case LFC_CHANNELS_RECORD:
       return lfc_recorder_install(file, threads)
                  ? NULL
                  : "nothing is recorded: that needs ob1, and one thread";

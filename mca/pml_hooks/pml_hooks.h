@@ -1,7 +1,7 @@
 /* PML hooks: functions of LFC that Open MPI calls in place of functions of its PML, ob1.
  *
  * `coll lfc` installs them, because it is opened before the first message and sees the calls of all components. They
- * use nothing of the collectives. The parameter coll_lfc_persistent chooses one of two sets, or none:
+ * use nothing of the collectives. The parameter coll_lfc_channels chooses one of two sets, or none:
  *
  * persistent_channels.c  bind: the calls and the arrivals of ob1 that matter to channels
  * persistent_requests.c  bind: persistent requests that may use a channel
@@ -9,7 +9,7 @@
  * recorder.c             record: the messages of the program, written to a file for perf/tailor
  * pml_below.c            the functions of ob1 that both sets replace and call
  *
- *   lfc_pml_hooks_install(LFC_PERSISTENT_BIND, NULL, ranks, threads);   // at init_query: the PML has been selected
+ *   lfc_pml_hooks_install(LFC_CHANNELS_BIND, NULL, ranks, threads);   // at init_query: the PML has been selected
  *   lfc_pml_hooks_agree(all_record);                             // in MPI_Init, all_record: all ranks' ..._record()
  *   lfc_pml_hooks_remove();                                      // at close
  *
@@ -20,18 +20,18 @@
 
 #include <stdbool.h>
 
-/* The words of coll_lfc_persistent, in the order of its table (common/c_api/parameters.cpp). */
-enum lfc_persistent_choice {
-  LFC_PERSISTENT_OFF,
-  LFC_PERSISTENT_BIND,
-  LFC_PERSISTENT_PLAN,
-  LFC_PERSISTENT_RECORD
+/* The words of coll_lfc_channels, in the order of its table (common/c_api/parameters.cpp). */
+enum lfc_channels_choice {
+  LFC_CHANNELS_OFF,
+  LFC_CHANNELS_BIND,
+  LFC_CHANNELS_PLAN,
+  LFC_CHANNELS_RECORD
 };
 
-/* Installs the chosen set for a job of `ranks`. LFC_PERSISTENT_PLAN reads `file`; LFC_PERSISTENT_RECORD writes to it at
+/* Installs the chosen set for a job of `ranks`. LFC_CHANNELS_PLAN reads `file`; LFC_CHANNELS_RECORD writes to it at
  * the end, so it must stay valid. `threads`: the program requested several. Returns NULL, or the reason why nothing was
  * installed, which is valid until the next call. */
-const char* lfc_pml_hooks_install(enum lfc_persistent_choice choice, const char* file, int ranks,
+const char* lfc_pml_hooks_install(enum lfc_channels_choice choice, const char* file, int ranks,
                                   bool threads);
 /* Whether this process records. Either all of the job do, or none. */
 bool lfc_pml_hooks_record(void);

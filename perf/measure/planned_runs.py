@@ -42,12 +42,12 @@ def here(text):
 
 
 def refusal(text):
-    found = re.search(r"coll lfc: coll_lfc_persistent \S+: (.*)", text)
+    found = re.search(r"coll lfc: coll_lfc_channels \S+: (.*)", text)
     return found.group(1) if found else ""
 
 
 def mpirun(ranks, setting):
-    command = ["mpirun", "-n", str(ranks), "--mca", "pml", "ob1", "--mca", "btl", "lfc", "--mca", "coll_lfc_stats", "1", "--mca", "coll_lfc_persistent", setting]
+    command = ["mpirun", "-n", str(ranks), "--mca", "pml", "ob1", "--mca", "btl", "lfc", "--mca", "coll_lfc_stats", "1", "--mca", "coll_lfc_channels", setting]
     components = build.component_directory(None)
     if components:
         command += ["--mca", "mca_base_component_path", f"{components}:SYS_DEFAULT"]
@@ -59,7 +59,7 @@ def start(ranks, setting, program, timeout):
     done = job.run(mpirun(ranks, setting) + program, timeout)
     seconds = time.monotonic() - begin
     if done.code != 0:
-        raise Failed(f"coll_lfc_persistent {setting}: {done.last_words()}")
+        raise Failed(f"coll_lfc_channels {setting}: {done.last_words()}")
     return Run(figures(done.out) or {("seconds of the job", 0, 1): seconds}, here(done.err), refusal(done.err))
 
 

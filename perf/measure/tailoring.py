@@ -1,6 +1,6 @@
 """The analysis of perf/tailor: reads a recording, pairs the sent messages with the receives, and judges each key.
 
-    recording = parse(text)                       # of coll_lfc_persistent record:FILE
+    recording = parse(text)                       # of coll_lfc_channels record:FILE
     keys = judge(recording, costs)                # [Key(..., reason="", gain=12.5), ...]; reason: why it is refused
     plan(recording, keys)                         # the text of a plan
 

@@ -30,9 +30,9 @@ for links in loop,shm loop,tcp; do
   victim 1 4 "${lfc[@]}" mpi_collectives --rounds 100000
   victim mpirun 4 "${lfc[@]}" mpi_random_traffic --events 1000000000
 done
-victim 1 3 --mca btl lfc --mca coll_lfc_persistent bind mpi_persistent_channels --programs 100000
+victim 1 3 --mca btl lfc --mca coll_lfc_channels bind mpi_persistent_channels --programs 100000
 for rank in 0 1; do
-  victim $rank 3 --mca btl lfc --mca coll_lfc_persistent "plan:$tree/tests/mpi/every.plan" mpi_persistent_channels --programs 100000
+  victim $rank 3 --mca btl lfc --mca coll_lfc_channels "plan:$tree/tests/mpi/every.plan" mpi_persistent_channels --programs 100000
 done
 victim 1 2 --mca btl lfc --mca osc rdma --mca osc_rdma_btls lfc mpi_onesided --rounds 100000
 victim 1 2 --mca btl lfc --mca osc neon mpi_onesided --rounds 100000

@@ -8,7 +8,7 @@ of_channels() { # of_channels RANK KEY: prints a counter of this rank; nothing i
 }
 
 said=(--mca btl lfc --mca coll_lfc_stats 1)
-bind=("${said[@]}" --mca coll_lfc_persistent bind)
+bind=("${said[@]}" --mca coll_lfc_channels bind)
 run_job 100 2 "${bind[@]}" mpi_persistent_channels
 job_is_ok "random programs on channels"
 for rank in 0 1; do
@@ -28,12 +28,12 @@ run_job 100 2 "${bind[@]}" --mca btl_lfc_links loop,tcp mpi_persistent_channels 
 job_is_ok "the same over tcp"
 [[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel over tcp"
 # Messages by vader and frames of channels would overtake each other.
-run_job 100 2 --mca coll_lfc_stats 1 --mca coll_lfc_persistent bind \
+run_job 100 2 --mca coll_lfc_stats 1 --mca coll_lfc_channels bind \
   --mca btl lfc,vader,self --mca osc neon mpi_persistent_channels --window --programs 8
 job_is_ok "the same over another BTL, among processes whose windows are LFC's"
 [[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel beside messages of another BTL"
 # Ordinary messages of the keys of a plan.
-planned=("${said[@]}" --mca coll_lfc_persistent "plan:$tree/tests/mpi/every.plan")
+planned=("${said[@]}" --mca coll_lfc_channels "plan:$tree/tests/mpi/every.plan")
 run_job 100 2 "${planned[@]}" mpi_pt2pt_sizes
 job_is_ok "ordinary messages on channels"
 for rank in 0 1; do
@@ -42,9 +42,9 @@ done
 # A plan for something else changes nothing, and one line has the reason.
 printf 'lfc-plan version=2 ranks=7 program=mpi_ring digest=any\nopen every\n' >"$scratch/plan"
 for file in "$scratch/plan" "$scratch/none"; do
-  run_job 100 2 "${said[@]}" --mca coll_lfc_persistent "plan:$file" mpi_ring
+  run_job 100 2 "${said[@]}" --mca coll_lfc_channels "plan:$file" mpi_ring
   job_is_ok "a plan that is of no use: $file"
-  (($(grep -c "coll_lfc_persistent plan:$file: " "$output") == 1)) || fail "no line, or several, tell why $file is not used"
+  (($(grep -c "coll_lfc_channels plan:$file: " "$output") == 1)) || fail "no line, or several, tell why $file is not used"
   [[ -z $(of_channels 0 sent) ]] || fail "there are channels without a plan"
 done
 grep -q 'No such file' "$output" || fail "the line does not tell that there is no such file"

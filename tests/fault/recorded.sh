@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The recording of coll_lfc_persistent record:FILE, the plan that perf/tailor makes from it, a run with this plan, and
+# The recording of coll_lfc_channels record:FILE, the plan that perf/tailor makes from it, a run with this plan, and
 # jobs in which nothing can be recorded, or the plan is another program's, but nothing fails.
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 
 file=$scratch/messages
-record=(--mca btl lfc --mca coll_lfc_persistent "record:$file")
+record=(--mca btl lfc --mca coll_lfc_channels "record:$file")
 tailor() { # tailor WANTED-CODE ARGUMENTS...
   local code=0
   "$tree/perf/tailor" "$file" "${@:2}" >"$scratch/judged" 2>&1 || code=$?
@@ -30,7 +30,7 @@ here() { # prints the messages that rank RANK got by channels; nothing if it has
   sed -n "s/^lfc-channels rank=$1 .*\\bhere=\\([0-9]*\\).*/\\1/p" "$output"
 }
 app() { echo "$LFC_BUILD/default/perf/apps/$1"; }
-with_plan=(--mca btl lfc --mca coll_lfc_stats 1 --mca coll_lfc_persistent "plan:$scratch/plan")
+with_plan=(--mca btl lfc --mca coll_lfc_stats 1 --mca coll_lfc_channels "plan:$scratch/plan")
 run_job 100 2 "${record[@]}" "$(app md)" --quick --ways ordinary
 job_is_ok "ordinary messages"
 ! grep -q 'persistent=yes' "$file" || fail "ordinary messages are recorded as persistent ones"
@@ -43,7 +43,7 @@ job_is_ok "ordinary messages with a plan"
 not_for() { # not_for WHY RANKS PROGRAM: the plan is refused with one line, and the job is an ordinary one
   run_job 100 "$2" "${with_plan[@]}" "$(app "$3")" --quick --ways ordinary
   job_is_ok "$1"
-  (($(grep -c "coll_lfc_persistent plan:.*$1" "$output") == 1)) || fail "no line, or several, say: $1"
+  (($(grep -c "coll_lfc_channels plan:.*$1" "$output") == 1)) || fail "no line, or several, say: $1"
   [[ -z $(here 0) ]] || fail "there are channels by a plan that does not fit: $1"
 }
 not_for 'the plan is for 2 ranks, and the job has 4' 4 md
@@ -57,7 +57,7 @@ run_job 100 2 "${record[@]}" mpi_threads
 job_is_ok "several threads"
 (($(grep -c 'nothing is recorded' "$output") == 1)) || fail "no line, or several, tell that nothing is recorded"
 [[ ! -e $file ]] || fail "a program of several threads was recorded"
-run_job 100 2 --mca btl lfc --mca coll_lfc_persistent "record:$scratch/no/such" mpi_ring
+run_job 100 2 --mca btl lfc --mca coll_lfc_channels "record:$scratch/no/such" mpi_ring
 job_is_ok "a file that cannot be written"
 (($(grep -c 'cannot be written' "$output") == 1)) || fail "no line tells that the file cannot be written"
 nothing_left

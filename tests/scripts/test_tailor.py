@@ -149,7 +149,7 @@ class Texts(unittest.TestCase):
         self.assertEqual(planned_runs.figures(lines), {("halo", 8, 2): 1.5})
         stats = "lfc-channels rank=0 sent=5 here=3 early=1\nlfc-channels rank=1 sent=0 here=4 early=1\nlfc-coll rank=0 here=9\n"
         self.assertEqual(planned_runs.here(stats), 7)
-        self.assertEqual(planned_runs.refusal("[vm:1] coll lfc: coll_lfc_persistent plan:x: no plan\n"), "no plan")
+        self.assertEqual(planned_runs.refusal("[vm:1] coll lfc: coll_lfc_channels plan:x: no plan\n"), "no plan")
         self.assertEqual(planned_runs.refusal(stats), "")
 
     def test_runs_take_turns(self):

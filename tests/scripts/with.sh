@@ -17,7 +17,7 @@ expect 0 'lfc-neon rank=1 ' neon native
 expect 1 'osc neon has served no NEON call of rank 0' neon osc_neon_stats=0
 expect 0 '^ok' neon emulated
 expect 1 'no message has used a channel' row 2 planned
-expect 1 '0 of 2 ranks have channels' row 2 planned+coll_lfc_persistent=off
+expect 1 '0 of 2 ranks have channels' row 2 planned+coll_lfc_channels=off
 if (($(nproc) > 1)); then
   ranks=$(($(nproc) + 1))
   expect 1 "0 of $ranks ranks have the policy fixed" row $ranks fixed

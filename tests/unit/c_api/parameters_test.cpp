@@ -131,13 +131,13 @@ TEST_CASE("a word with a colon stands for all texts that go on behind it", "[par
   lfc_parameters_reset(table, &values);
   char text[256];
   const auto accepted = [&](lfc_text word) {
-    values.persistent = word;
+    values.channels = word;
     return lfc_parameters_check(table, &values, text, sizeof text);
   };
   CHECK(accepted("plan:app.plan"));
-  CHECK(lfc_parameter_choice(table, &values, &values.persistent) == 2);
+  CHECK(lfc_parameter_choice(table, &values, &values.channels) == 2);
   CHECK(accepted("record:/tmp/a b"));
-  CHECK(lfc_parameter_choice(table, &values, &values.persistent) == 3);
+  CHECK(lfc_parameter_choice(table, &values, &values.channels) == 3);
   for (const lfc_text other : {"record:", "plan:", "record", "recor:x", "bind:x", "off:"}) {
     INFO(other);
     CHECK_FALSE(accepted(other));
