@@ -255,12 +255,14 @@ void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag) {
   channels->receiver.foreign(comm, source, tag);
 }
 
+const uint16_t* lfc_channels_names(void) { return channels->receiver.keys().names(); }
+
 void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag) {
   channels->receiver.reveal(comm, source, tag);
 }
 
-uint16_t lfc_channels_frame(const lfc_channel_name* name, uint16_t number) {
-  return channels->receiver.on_frame(name_of(*name), number);
+uint16_t lfc_channels_frame(uint32_t comm, int32_t source, int32_t tag, uint16_t number) {
+  return channels->receiver.on_frame({comm, source, tag}, number);
 }
 
 void lfc_channels_forget(uint32_t comm) { channels->receiver.forget(comm); }

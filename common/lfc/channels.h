@@ -111,10 +111,19 @@ void lfc_channel_ended(lfc_channel_receive* receive);
 void lfc_channel_yield(lfc_channel_receive* receive);
 /* Prepares for another receive, which will be posted below. Source and tag may be -1 for any. */
 void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag);
+/* The place of a name, of which many names share one; consecutive tags have different places. */
+enum { LFC_CHANNEL_PLACES = 4096 };
+static inline uint32_t lfc_channel_place(uint32_t comm, int32_t rank, int32_t tag) {
+  return (comm * 4001U + (uint32_t)rank * 101U + (uint32_t)tag) % LFC_CHANNEL_PLACES;
+}
+/* Returns how many keys have names of each place. A receive or message whose place has none needs
+ * no lfc_channels_other(). Valid until lfc_channels_close(). */
+const uint16_t* lfc_channels_names(void);
 /* Prepares for a probe of messages below. Source and tag may be -1 for any. */
 void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag);
 /* Accepts a message that came outside channels. Returns its number for the matching below. */
-LFC_SHORT_PATH uint16_t lfc_channels_frame(const struct lfc_channel_name* name, uint16_t number);
+LFC_SHORT_PATH uint16_t lfc_channels_frame(uint32_t comm, int32_t source, int32_t tag,
+                                           uint16_t number);
 /* Forgets a communicator that was freed. */
 void lfc_channels_forget(uint32_t comm);
 

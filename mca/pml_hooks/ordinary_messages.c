@@ -63,7 +63,7 @@ static struct ordinary* of(ompi_request_t* request) {
 /* --- Routes --- */
 
 static unsigned mixed(const ompi_communicator_t* comm, int peer, int tag) {
-  return (unsigned)((uintptr_t)comm >> 6) * 31u + (unsigned)peer * 7u + (unsigned)tag;
+  return (unsigned)((uintptr_t)comm >> 6) + (unsigned)peer * 7u + (unsigned)tag;
 }
 
 /* Whether the plan has it, and the two processes can have a channel. The first route of a receive begins to observe the
@@ -108,13 +108,23 @@ static struct route* look_up(struct routes* routes, ompi_communicator_t* comm, i
   return made;
 }
 
+static inline struct near* near_of(struct routes* routes, const ompi_communicator_t* comm, int peer,
+                                   int tag) {
+  return &routes->near[mixed(comm, peer, tag) % kNear];
+}
+
+static inline bool is_known(const struct near* near, const ompi_communicator_t* comm, int peer,
+                            int tag) {
+  return near->comm == comm && near->peer == peer && near->tag == tag;
+}
+
 /* NULL: ob1's way. */
-static inline struct route* route_of(struct routes* routes, ompi_communicator_t* comm, int peer,
-                                     int tag) {
-  struct near* const near = &routes->near[mixed(comm, peer, tag) % kNear];
-  if (near->comm == comm && near->peer == peer && near->tag == tag) return near->route;
+static __attribute__((noinline)) struct route* find_route(struct routes* routes,
+                                                          ompi_communicator_t* comm, int peer,
+                                                          int tag) {
   if (peer < 0 || tag < 0) return NULL;
   own.seen[lfc_communicator_index(comm) % kNumbers] = true;
+  struct near* const near = near_of(routes, comm, peer, tag);
   *near = (struct near){comm, peer, tag, look_up(routes, comm, peer, tag)};
   return near->route;
 }
@@ -155,32 +165,70 @@ static inline bool is_one_piece(const ompi_datatype_t* type, size_t count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count);
 }
 
-static inline bool send_now(const void* buffer, size_t count, const ompi_datatype_t* type, int peer,
-                            int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-  const struct route* const route = route_of(&own.sends, comm, peer, tag);
-  if (route == NULL) return false;
+static inline bool send_now(const void* buffer, size_t count, const ompi_datatype_t* type,
+                            const struct route* route, mca_pml_base_send_mode_t mode) {
   const size_t bytes = count * type->super.size;
   if (bytes > LFC_LONGEST_ON_CHANNEL || !is_one_piece(type, count) ||
       (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY))
     return false;
   if (lfc_channel_send(route->sender, (const char*)buffer + type->super.true_lb, bytes))
     return true;
-  if (is_closed(route)) drop_near(&own.sends, comm);
+  if (is_closed(route)) drop_near(&own.sends, route->comm);
   return false;
+}
+
+/* Each call ends in a jump to another with as many arguments, so that a message without a route costs a look and a
+ * jump. Where the route is known it takes the place of the peer. */
+#define LFC_APART static __attribute__((noinline))
+
+LFC_APART int isend_on(const void* buffer, size_t count, ompi_datatype_t* type,
+                       const struct route* route, int tag, mca_pml_base_send_mode_t mode,
+                       ompi_communicator_t* comm, ompi_request_t** request) {
+  if (!send_now(buffer, count, type, route, mode))
+    return lfc_pml_below.pml_isend(buffer, count, type, route->peer, tag, mode, comm, request);
+  *request = &ompi_request_empty;
+  return OMPI_SUCCESS;
+}
+
+LFC_APART int isend_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
+                          int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                          ompi_request_t** request) {
+  const struct route* const route = find_route(&own.sends, comm, peer, tag);
+  if (route != NULL) return isend_on(buffer, count, type, route, tag, mode, comm, request);
+  return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static int ordinary_isend(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
                           int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                           ompi_request_t** request) {
-  if (!send_now(buffer, count, type, peer, tag, mode, comm))
-    return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
-  *request = &ompi_request_empty;
-  return OMPI_SUCCESS;
+  const struct near* const near = near_of(&own.sends, comm, peer, tag);
+  if (!is_known(near, comm, peer, tag))
+    return isend_first(buffer, count, type, peer, tag, mode, comm, request);
+  if (near->route != NULL)
+    return isend_on(buffer, count, type, near->route, tag, mode, comm, request);
+  return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+}
+
+LFC_APART int send_on(const void* buffer, size_t count, ompi_datatype_t* type,
+                      const struct route* route, int tag, mca_pml_base_send_mode_t mode,
+                      ompi_communicator_t* comm) {
+  if (send_now(buffer, count, type, route, mode)) return OMPI_SUCCESS;
+  return lfc_pml_below.pml_send(buffer, count, type, route->peer, tag, mode, comm);
+}
+
+LFC_APART int send_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
+                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+  const struct route* const route = find_route(&own.sends, comm, peer, tag);
+  if (route != NULL) return send_on(buffer, count, type, route, tag, mode, comm);
+  return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 static int ordinary_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                          mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-  if (send_now(buffer, count, type, peer, tag, mode, comm)) return OMPI_SUCCESS;
+  const struct near* const near = near_of(&own.sends, comm, peer, tag);
+  if (!is_known(near, comm, peer, tag))
+    return send_first(buffer, count, type, peer, tag, mode, comm);
+  if (near->route != NULL) return send_on(buffer, count, type, near->route, tag, mode, comm);
   return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
@@ -223,14 +271,10 @@ static inline void retain(struct ordinary* ordinary, ompi_communicator_t* comm) 
   if (!ompi_datatype_is_predefined(ordinary->type)) OBJ_RETAIN(ordinary->type);
 }
 
-/* Starts a receive, of which the arguments stay valid unless they are retained. NULL: it is to go below. */
-static inline __attribute__((always_inline)) struct ordinary* start(void* buffer, size_t count,
-                                                                    ompi_datatype_t* type,
-                                                                    int source, int tag,
-                                                                    ompi_communicator_t* comm,
-                                                                    bool outlives_call) {
-  struct route* const route = route_of(&own.receives, comm, source, tag);
-  if (route == NULL) return NULL;
+/* Starts a receive, of which the arguments stay valid unless they are retained. NULL: memory is short. */
+static inline __attribute__((always_inline)) struct ordinary* start(
+    void* buffer, size_t count, ompi_datatype_t* type, const struct route* route, int tag,
+    ompi_communicator_t* comm, bool outlives_call) {
   struct ordinary* ordinary = own.spare;
   if (ordinary != NULL)
     own.spare = ordinary->next_spare;
@@ -241,7 +285,7 @@ static inline __attribute__((always_inline)) struct ordinary* start(void* buffer
   ordinary->request.req_state = OMPI_REQUEST_ACTIVE;
   ordinary->request.req_mpi_object.comm = comm;
   ordinary->shadow = NULL;
-  ordinary->request.req_status.MPI_SOURCE = source;
+  ordinary->request.req_status.MPI_SOURCE = route->peer;
   ordinary->request.req_status.MPI_TAG = tag;
   ordinary->freed = ordinary->cancelled = false;
   ordinary->retained = NULL;
@@ -256,24 +300,36 @@ static inline __attribute__((always_inline)) struct ordinary* start(void* buffer
   return ordinary;
 }
 
-static int ordinary_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                          ompi_communicator_t* comm, ompi_request_t** request) {
-  struct ordinary* const ordinary = start(buffer, count, type, source, tag, comm, true);
-  if (ordinary == NULL) {
-    lfc_persistent_other(comm, source, tag);
-    return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
-  }
+LFC_APART int irecv_on(void* buffer, size_t count, ompi_datatype_t* type, const struct route* route,
+                       int tag, ompi_communicator_t* comm, ompi_request_t** request) {
+  struct ordinary* const ordinary = start(buffer, count, type, route, tag, comm, true);
+  if (ordinary == NULL)
+    return lfc_persistent_other_irecv(buffer, count, type, route->peer, tag, comm, request);
   *request = &ordinary->request;
   return OMPI_SUCCESS;
 }
 
-static int ordinary_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                         ompi_communicator_t* comm, ompi_status_public_t* status) {
-  struct ordinary* const ordinary = start(buffer, count, type, source, tag, comm, false);
-  if (ordinary == NULL) {
-    lfc_persistent_other(comm, source, tag);
-    return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
-  }
+LFC_APART int irecv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                          ompi_communicator_t* comm, ompi_request_t** request) {
+  const struct route* const route = find_route(&own.receives, comm, source, tag);
+  if (route != NULL) return irecv_on(buffer, count, type, route, tag, comm, request);
+  return lfc_persistent_other_irecv(buffer, count, type, source, tag, comm, request);
+}
+
+static int ordinary_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                          ompi_communicator_t* comm, ompi_request_t** request) {
+  const struct near* const near = near_of(&own.receives, comm, source, tag);
+  if (!is_known(near, comm, source, tag))
+    return irecv_first(buffer, count, type, source, tag, comm, request);
+  if (near->route != NULL) return irecv_on(buffer, count, type, near->route, tag, comm, request);
+  return lfc_persistent_other_irecv(buffer, count, type, source, tag, comm, request);
+}
+
+LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type, const struct route* route,
+                      int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
+  struct ordinary* const ordinary = start(buffer, count, type, route, tag, comm, false);
+  if (ordinary == NULL)
+    return lfc_persistent_other_recv(buffer, count, type, route->peer, tag, comm, status);
   while (!REQUEST_COMPLETE(&ordinary->request)) {
     lfc_persistent_drive(&ordinary->request);
     if (!REQUEST_COMPLETE(&ordinary->request)) opal_progress();
@@ -282,6 +338,22 @@ static int ordinary_recv(void* buffer, size_t count, ompi_datatype_t* type, int 
   if (status != MPI_STATUS_IGNORE) *status = ordinary->request.req_status;
   recycle(ordinary);
   return result;
+}
+
+LFC_APART int recv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                         ompi_communicator_t* comm, ompi_status_public_t* status) {
+  const struct route* const route = find_route(&own.receives, comm, source, tag);
+  if (route != NULL) return recv_on(buffer, count, type, route, tag, comm, status);
+  return lfc_persistent_other_recv(buffer, count, type, source, tag, comm, status);
+}
+
+static int ordinary_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                         ompi_communicator_t* comm, ompi_status_public_t* status) {
+  const struct near* const near = near_of(&own.receives, comm, source, tag);
+  if (!is_known(near, comm, source, tag))
+    return recv_first(buffer, count, type, source, tag, comm, status);
+  if (near->route != NULL) return recv_on(buffer, count, type, near->route, tag, comm, status);
+  return lfc_persistent_other_recv(buffer, count, type, source, tag, comm, status);
 }
 
 /* --- Functions of lfc_channel_host --- */

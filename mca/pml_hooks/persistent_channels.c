@@ -32,6 +32,7 @@ static struct {
   bool planned; /* ordinary messages have channels, too */
   bool giving;  /* a message of a channel is given to ob1 */
   mca_btl_active_message_callback_t match, rendezvous, get;
+  const uint16_t* names; /* lfc_channels_names(), while the hooks are installed */
 } own;
 
 /* --- Messages for ob1 --- */
@@ -49,12 +50,11 @@ static void give(const struct lfc_channel_name* name, uint32_t peer, uint16_t nu
 }
 
 /* Replaces the number in a message for ob1 by the one that ob1 expects next. */
-static void look(mca_btl_base_segment_t* segment) {
+static inline void look(mca_btl_base_segment_t* segment) {
   struct ob1_head head;
   if (segment->seg_len < kOb1Head) return;
   memcpy(&head, segment->seg_addr.pval, kOb1Head);
-  const struct lfc_channel_name name = {head.comm, head.source, head.tag};
-  const uint16_t number = lfc_channels_frame(&name, head.number);
+  const uint16_t number = lfc_channels_frame(head.comm, head.source, head.tag, head.number);
   if (number != head.number)
     memcpy((char*)segment->seg_addr.pval + offsetof(struct ob1_head, number), &number,
            sizeof number);
@@ -78,19 +78,42 @@ LFC_BTL_RECEIVER(receive_get) {
 
 /* --- Calls of the PML --- */
 
-void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag) {
-  if (own.watching) lfc_channels_other(lfc_communicator_index(comm), source, tag);
+/* Whether the receive needs lfc_channels_other(). No key has a tag of Open MPI's own. */
+static inline bool concerns(const ompi_communicator_t* comm, int source, int tag) {
+  if (own.names == NULL || tag < MPI_ANY_TAG) return false;
+  return source < 0 || tag < 0 ||
+         own.names[lfc_channel_place(lfc_communicator_index(comm), source, tag)] != 0;
 }
 
-static int other_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                       ompi_communicator_t* comm, ompi_request_t** request) {
+void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag) {
+  if (concerns(comm, source, tag)) lfc_channels_other(lfc_communicator_index(comm), source, tag);
+}
+
+static __attribute__((noinline)) int irecv_after(void* buffer, size_t count, ompi_datatype_t* type,
+                                                 int source, int tag, ompi_communicator_t* comm,
+                                                 ompi_request_t** request) {
   lfc_persistent_other(comm, source, tag);
   return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
 }
 
-static int other_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                      ompi_communicator_t* comm, ompi_status_public_t* status) {
+static __attribute__((noinline)) int recv_after(void* buffer, size_t count, ompi_datatype_t* type,
+                                                int source, int tag, ompi_communicator_t* comm,
+                                                ompi_status_public_t* status) {
   lfc_persistent_other(comm, source, tag);
+  return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
+}
+
+int lfc_persistent_other_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source,
+                               int tag, ompi_communicator_t* comm, ompi_request_t** request) {
+  if (concerns(comm, source, tag))
+    return irecv_after(buffer, count, type, source, tag, comm, request);
+  return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
+}
+
+int lfc_persistent_other_recv(void* buffer, size_t count, ompi_datatype_t* type, int source,
+                              int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
+  if (concerns(comm, source, tag))
+    return recv_after(buffer, count, type, source, tag, comm, status);
   return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
 }
 
@@ -209,8 +232,8 @@ bool lfc_persistent_watch(void) {
   if (mca_btl_base_active_message_trigger[kMatch].cbfunc == NULL) return false;
   hear_all();
   if (!own.planned) { /* else its calls observe */
-    mca_pml.pml_irecv = other_irecv;
-    mca_pml.pml_recv = other_recv;
+    mca_pml.pml_irecv = lfc_persistent_other_irecv;
+    mca_pml.pml_recv = lfc_persistent_other_recv;
   }
   mca_pml.pml_probe = other_probe;
   mca_pml.pml_iprobe = reveal_iprobe;
@@ -218,6 +241,7 @@ bool lfc_persistent_watch(void) {
   mca_pml.pml_mprobe = other_mprobe;
   lfc_persistent_requests_watch();
   own.watching = true;
+  own.names = lfc_channels_names();
   return true;
 }
 
@@ -247,6 +271,7 @@ bool lfc_persistent_install(bool threads, bool planned) {
 void lfc_persistent_remove(void) {
   if (!own.installed) return;
   own.installed = false;
+  own.names = NULL;
   lfc_persistent_requests_close();
   lfc_ordinary_remove();
   lfc_names_clear();

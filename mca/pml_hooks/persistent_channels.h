@@ -64,6 +64,11 @@ bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc
 bool lfc_persistent_watch(void);
 /* Prepares for a receive that is posted below by others. */
 void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag);
+/* The PML's calls for such receives. */
+int lfc_persistent_other_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source,
+                               int tag, ompi_communicator_t* comm, ompi_request_t** request);
+int lfc_persistent_other_recv(void* buffer, size_t count, ompi_datatype_t* type, int source,
+                              int tag, ompi_communicator_t* comm, ompi_status_public_t* status);
 
 /* --- persistent_requests.c --- */
 

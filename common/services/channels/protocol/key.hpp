@@ -33,6 +33,14 @@ struct Stream {
   std::vector<Key*> keys;  // those that are busy (Keys::set_busy), then the others
   std::size_t busy = 0;    // how many are
   EarlyMessages<Key> early;
+
+  // A message has come outside channels. Returns the number under which the matching below expects it.
+  std::uint16_t count(std::uint16_t number) noexcept {
+    ordered = ordered && (!known || number == static_cast<std::uint16_t>(last + 1));
+    last = number;
+    known = true;
+    return static_cast<std::uint16_t>(number + given);
+  }
 };
 
 struct Key {

@@ -14,7 +14,7 @@ void swap_places(std::vector<Key*>& keys, std::size_t one, std::size_t other) no
 
 }  // namespace
 
-Stream* Keys::stream(std::uint32_t comm, std::int32_t source) const noexcept {
+Stream* Keys::find_stream(std::uint32_t comm, std::int32_t source) const noexcept {
   if (comm >= comms_.size() || comms_[comm] == nullptr) return nullptr;
   const auto& streams = comms_[comm]->streams;
   const auto at = static_cast<std::size_t>(source);
@@ -22,6 +22,7 @@ Stream* Keys::stream(std::uint32_t comm, std::int32_t source) const noexcept {
 }
 
 Stream& Keys::stream_of(const End& end) {
+  last_ = {};
   const Name& name = end.name;
   if (name.comm >= comms_.size()) comms_.resize(name.comm + 1);
   if (comms_[name.comm] == nullptr) comms_[name.comm] = std::make_unique<KeysOfComm>();
@@ -44,6 +45,8 @@ Key& Keys::use(const End& end) {
     made.id = ids_.enter(made);
     made.place = stream.keys.size();
     stream.keys.push_back(&made);
+    std::uint16_t& names = names_[place_of(end.name)];
+    if (names != UINT16_MAX) ++names;
   } catch (const std::bad_alloc&) {
     if (made.id != 0) ids_.leave(made.id);
     keys_.erase(made);
@@ -66,22 +69,30 @@ void Keys::set_idle(Key& key) noexcept {
   --stream.comm->busy;
 }
 
+// Leaves the tables of numbers and of places.
+void Keys::leave(const Key& key) noexcept {
+  ids_.leave(key.id);
+  std::uint16_t& names = names_[place_of(key.end.name)];
+  if (names != UINT16_MAX) --names;
+}
+
 void Keys::erase(Key& key) noexcept {
   set_idle(key);
   std::vector<Key*>& keys = key.stream->keys;
   swap_places(keys, key.place, keys.size() - 1);
   keys.pop_back();
-  ids_.leave(key.id);
+  leave(key);
   keys_.erase(key);
 }
 
 void Keys::forget(std::uint32_t comm) noexcept {
+  last_ = {};
   if (comm >= comms_.size() || comms_[comm] == nullptr) return;
   for (const auto& stream : comms_[comm]->streams) {
     if (stream == nullptr) continue;
     for (Key* const key : stream->keys) {
       for (Receive* each : key->all) each->key = nullptr;
-      ids_.leave(key->id);
+      leave(*key);
       keys_.erase(*key);
     }
   }

@@ -12,12 +12,14 @@
 // Threads: one. Tests: tests/unit/services/channels/receiver_test.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/name_table.hpp"
+#include "lfc/channels.h"
 #include "services/channels/protocol/key.hpp"
 #include "services/channels/protocol/key_table.hpp"
 
@@ -33,8 +35,16 @@ class Keys {
   // Returns the key of this end, which it makes if there is none. Throws std::bad_alloc.
   Key& use(const End& end);
   Key* find(const Name& name) const noexcept { return keys_.find(name); }
+  // False if no key has this name.
+  bool may_have(const Name& name) const noexcept { return names_[place_of(name)] != 0; }
+  // How many keys have names of each place; a place that was full stays so.
+  const std::uint16_t* names() const noexcept { return names_.data(); }
   Key* of_channel(std::uint32_t id) const noexcept { return ids_.find(id); }
-  Stream* stream(std::uint32_t comm, std::int32_t source) const noexcept;
+  Stream* stream(std::uint32_t comm, std::int32_t source) noexcept {
+    if (comm != last_.comm || source != last_.source)
+      last_ = {comm, source, find_stream(comm, source)};
+    return last_.stream;
+  }
   // A key is busy if receives of others may concern it: from the first own receive that is posted below, until one of
   // others comes while none is there. The other keys are not clean, nothing waits here for them, and no own receive
   // will find out whether they are clean. So a program that has used many tags does not pay for them at each wildcard.
@@ -59,8 +69,22 @@ class Keys {
   const KeyTable<Key>& all() const noexcept { return keys_; }
 
  private:
+  // The last result of stream(), until a stream is made or removed: most messages have the source of the one before.
+  struct Last {
+    std::uint32_t comm = 0;
+    std::int32_t source = -1;
+    Stream* stream = nullptr;
+  };
+
+  Stream* find_stream(std::uint32_t comm, std::int32_t source) const noexcept;
+  static std::size_t place_of(const Name& name) noexcept {
+    return lfc_channel_place(name.comm, name.rank, name.tag);
+  }
+  void leave(const Key& key) noexcept;
   Stream& stream_of(const End& end);
 
+  std::array<std::uint16_t, LFC_CHANNEL_PLACES> names_{};
+  Last last_;
   std::vector<std::unique_ptr<KeysOfComm>> comms_;
   KeyTable<Key> keys_;
   NameTable<Key, std::uint32_t> ids_{24};

@@ -240,15 +240,10 @@ void Receiver::foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag
   });
 }
 
-std::uint16_t Receiver::on_frame(const Name& name, std::uint16_t number) {
-  Stream* const from = keys_.stream(name.comm, name.rank);
-  if (from == nullptr) return number;
+std::uint16_t Receiver::on_frame(Stream& stream, const Name& name, std::uint16_t number) {
   const Inside inside(*this);
-  Stream& stream = *from;
   if (name.tag >= 0 && !stream.early.empty()) give_early(stream);
-  if (stream.known && number != static_cast<std::uint16_t>(stream.last + 1)) stream.ordered = false;
-  stream.last = number;
-  stream.known = true;
+  (void)stream.count(number);
   if (name.tag >= 0 && stream.busy != 0)
     if (Key* key = find(name); key != nullptr && !key->closed) {
       if (key->first != nullptr) key->on = false;  // its sender does not use the channel for these

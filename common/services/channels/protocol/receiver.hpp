@@ -103,7 +103,13 @@ class Receiver {
   void reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag);
   // Handles a message outside channels. Returns the number under which the matching below expects it. Tags < 0 are
   // those of the library, which no key has.
-  std::uint16_t on_frame(const Name& name, std::uint16_t number);
+  std::uint16_t on_frame(const Name& name, std::uint16_t number) {
+    Stream* const stream = keys_.stream(name.comm, name.rank);
+    if (stream == nullptr) return number;
+    if (!stream->early.empty() || (stream->busy != 0 && keys_.may_have(name))) [[unlikely]]
+      return on_frame(*stream, name, number);
+    return stream->count(number);
+  }
   // Handles a message of this name on a channel, whose number was `id`; may overwrite the head in `frame`.
   void on_message(std::uint32_t id, const Name& name, std::byte* frame, std::size_t size) {
     Key* const key = keys_.of_channel(id);
@@ -120,7 +126,7 @@ class Receiver {
   // Removes a communicator that is freed, with all its keys, as soon as no other function here runs.
   void forget(std::uint32_t comm);
 
-  const KeyTable<Key>& keys() const noexcept { return keys_.all(); }
+  const Keys& keys() const noexcept { return keys_; }
   const Totals& totals() const noexcept { return totals_; }
 
  private:
@@ -130,6 +136,7 @@ class Receiver {
   void start_otherwise(Receive& receive);
   void on_other_message(Key* key, const Name& name, std::byte* frame, std::size_t size);
   void on_message(Key& key, std::byte* frame, std::size_t size);
+  std::uint16_t on_frame(Stream& stream, const Name& name, std::uint16_t number);
   void settle_all(Key& key);
   bool may_wait_here(Key& key);
   bool take_early(Receive& receive);

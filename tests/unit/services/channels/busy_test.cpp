@@ -121,6 +121,44 @@ TEST_CASE("channels: a pinned key opens without persistent receives", "[channels
   CHECK(receive.place == Receive::Place::idle);
 }
 
+TEST_CASE("channels: the places of names show which names may have a key", "[channels]") {
+  World world;
+  Receiver& receiver = world.receiver();
+  const auto keys_at = [&](std::uint32_t comm, std::int32_t source, std::int32_t tag) {
+    return receiver.keys().names()[lfc_channel_place(comm, source, tag)];
+  };
+  CHECK(keys_at(kComm, 1, 7) == 0);
+  Key& one = world.pin(1, 7);
+  Key& same_place = world.pin(1, 7 + LFC_CHANNEL_PLACES);
+  (void)world.pin(1, 8);
+  CHECK(keys_at(kComm, 1, 7) == 2);
+  CHECK(keys_at(kComm, 1, 8) == 1);
+  receiver.unpin(one);
+  CHECK(keys_at(kComm, 1, 7) == 1);
+  receiver.unpin(same_place);
+  CHECK(keys_at(kComm, 1, 7) == 0);
+  receiver.forget(kComm);
+  CHECK(keys_at(kComm, 1, 8) == 0);
+}
+
+TEST_CASE("channels: the last source's stream is not used after its communicator", "[channels]") {
+  World world;
+  Receiver& receiver = world.receiver();
+  CHECK(receiver.on_frame({kComm, 1, 7}, 4) == 4);  // there is no stream yet
+  std::array<std::byte, 20> frame{};
+  const auto give = [&] { receiver.on_message(99, {kComm, 1, 5}, frame.data(), frame.size()); };
+  (void)world.pin(1, 8);
+  CHECK(receiver.on_frame({kComm, 1, 7}, 5) == 5);
+  give();
+  CHECK(receiver.on_frame({kComm, 1, 7}, 6) == 7);
+  receiver.forget(kComm);
+  CHECK(receiver.on_frame({kComm, 1, 7}, 7) == 7);
+  (void)world.pin(1, 8);
+  CHECK(receiver.on_frame({kComm, 1, 7}, 8) == 8);
+  give();
+  CHECK(receiver.on_frame({kComm, 1, 7}, 9) == 10);
+}
+
 TEST_CASE("channels: a communicator that is freed inside a call goes after it", "[channels]") {
   World world;
   (void)world.pin(0, 0);

@@ -79,13 +79,13 @@ TEST_CASE("channels: a message taken by a probe does not keep requests below for
 TEST_CASE("channels: a key goes with its last request, and its messages go below", "[channels]") {
   World world;
   run(world, "14051405");
-  const std::size_t keys = world.receiver().keys().size();
+  const std::size_t keys = world.receiver().keys().all().size();
   const std::uint64_t given = world.receiver().totals().given;
   run(world, "5e");  // the early message is given below
-  CHECK(world.receiver().keys().size() == keys - 1);
+  CHECK(world.receiver().keys().all().size() == keys - 1);
   CHECK(world.receiver().totals().given == given + 1);
   run(world, "5f44");
-  CHECK(world.receiver().keys().size() == keys);
+  CHECK(world.receiver().keys().all().size() == keys);
   CHECK(world.receiver().totals().given == given + 2);
   CHECK(world.right());
   const std::uint64_t here = world.receiver().totals().here;
@@ -146,33 +146,33 @@ TEST_CASE("channels: bursts of receives close no key", "[channels]") {
 
 TEST_CASE("channels: a pinned key stays without persistent receives", "[channels]") {
   World world;
-  const std::size_t keys = world.receiver().keys().size();
+  const std::size_t keys = world.receiver().keys().all().size();
   Key& key = world.receiver().pin({{kComm, kSource, 50}, kPeer, kSelf});
   CHECK(&world.receiver().pin({{kComm, kSource, 50}, kPeer, kSelf}) == &key);
   world.receiver().unpin(key);
-  CHECK(world.receiver().keys().size() == keys + 1);
+  CHECK(world.receiver().keys().all().size() == keys + 1);
   world.receiver().unpin(key);
-  CHECK(world.receiver().keys().size() == keys);
+  CHECK(world.receiver().keys().all().size() == keys);
 }
 
 TEST_CASE("channels: keys that come and go take no memory", "[channels]") {
   World world;
-  const std::size_t keys = world.receiver().keys().size();
-  const std::size_t places = world.receiver().keys().count();
+  const std::size_t keys = world.receiver().keys().all().size();
+  const std::size_t places = world.receiver().keys().all().count();
   for (std::int32_t tag = 10; tag < 20000; ++tag) {
     Receive receive(world.receiver().key({{kComm, kSource, tag}, kPeer, kSelf}));
     world.receiver().add(receive);
     world.receiver().remove(receive);
   }
-  CHECK(world.receiver().keys().size() == keys);
-  CHECK(world.receiver().keys().count() == places);
+  CHECK(world.receiver().keys().all().size() == keys);
+  CHECK(world.receiver().keys().all().count() == places);
 }
 
 TEST_CASE("channels: what was received on a communicator goes with it", "[channels]") {
   World world;
   run(world, "10101");
   world.receiver().forget(kComm);
-  CHECK(world.receiver().keys().size() == 0);
+  CHECK(world.receiver().keys().all().size() == 0);
   CHECK(world.receiver().find(Name{kComm, kSource, 0}) == nullptr);
   CHECK(world.receiver().on_frame({kComm, kSource, 0}, 77) == 77);
 }
