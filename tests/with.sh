@@ -10,6 +10,7 @@
 #   fixed                       this policy, and the test fails if it is refused: for ranks on separate hosts
 #   tcp, ofi                    only this transport: TCP, or libfabric over TCP
 #   verbs, ofi-verbs            in a box: only the transport verbs, or libfabric over verbs
+#   ulfm                        with Open MPI 5.0: a rank that fails does not end the others
 #   planned                     all ordinary messages that can use a channel may use one; some must have done so
 #   NAME=VALUE                  a parameter of Open MPI
 # With the name of a transport, the test fails if the counters of any rank show another one, or no frame. The kind
@@ -45,6 +46,7 @@ use() { # use WITH
         use "ofi+mca_base_env_list=$few_peers"
         export OMPI_MCA_btl_lfc_provider='verbs;ofi_rxm'
         ;;
+      ulfm) launcher+=(--with-ft ulfm) ;;
       planned)
         export OMPI_MCA_coll_lfc_channels=plan:$every_plan OMPI_MCA_coll_lfc_stats=1
         expected_channels=yes

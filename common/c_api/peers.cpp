@@ -14,6 +14,13 @@ uint32_t lfc_find_peer(uint32_t job, uint32_t rank) {
   return ni->services().find({job, rank});
 }
 
+void lfc_report_failure(uint32_t job, uint32_t rank, const char* why) {
+  const std::shared_ptr<lfc::Ni> ni = lfc::process_ni();
+  if (ni == nullptr) return;
+  const lfc::Ni::Access access(*ni);
+  ni->services().report_failure({job, rank}, why);
+}
+
 uint32_t lfc_add_peer(const void* address, size_t size, char* why, size_t why_size) try {
   const std::span blob(static_cast<const std::byte*>(address), size);
   const auto parsed = lfc::Address::parse(blob);

@@ -56,6 +56,14 @@ void Services::ack(PeerId id, ServiceId service, const void* payload, std::size_
                              static_cast<std::uint8_t>(service), payload, size);
 }
 
+void Services::report_failure(ProcessName name, std::string_view why) {
+  const PeerId id = peers_.find(name);
+  if (id == kNoPeer) return;
+  Peer& peer = peers_.at(id);
+  if (peer.state == Peer::State::known && !peer.admitted)
+    peers_.lose(peer, Peer::State::broken, why);
+}
+
 bool Services::accept(Peer& peer, Meta meta, std::span<const std::byte> payload) {
   if (meta.tag >= kServices) return false;
   Service::Verdict verdict = Service::Verdict::release;

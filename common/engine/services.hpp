@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "engine/own_section.hpp"
 #include "engine/sender.hpp"
@@ -70,6 +71,10 @@ class Services final : public ServicePort, private PeerTable::Watcher {
     activity_.leave_over();
   }
   void call_host(WaitingCall& item) noexcept override { outcomes_.add(item); }
+
+  // Loses the peer of this name, whose process has failed, unless a link has a connection with it: that link delivers
+  // the last frames, and then detects the end by itself. No effect if there is no such peer. Needs Access.
+  void report_failure(ProcessName name, std::string_view why);
 
   // False: no such service exists, or it reports the frame as malformed.
   bool accept(Peer& peer, Meta meta, std::span<const std::byte> payload);

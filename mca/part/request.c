@@ -51,10 +51,9 @@ static void complete(lfc_part_mpi* request, int error, uint64_t bytes) {
 
 static void done(void* owner, enum lfc_part_status status, uint64_t bytes) {
   lfc_part_mpi* request = owner;
-  static const int errors[] = {[LFC_PART_OK] = MPI_SUCCESS,
-                               [LFC_PART_TRUNCATED] = MPI_ERR_TRUNCATE,
-                               [LFC_PART_LOST] = MPI_ERR_OTHER};
-  int error = errors[status];
+  int error = MPI_SUCCESS;
+  if (status == LFC_PART_TRUNCATED) error = MPI_ERR_TRUNCATE;
+  if (status == LFC_PART_LOST) error = lfc_part_loss_error();
   const size_t partitions = request->buffer.partitions;
   if (!request->sends && status != LFC_PART_LOST && partitions > 0 &&
       !lfc_part_buffer_unpack(&request->buffer, 0, partitions - 1, bytes))
@@ -232,7 +231,12 @@ static int psend_init(const void* buffer, size_t partitions, size_t count, ompi_
   return init(&call, request);
 }
 
-mca_part_base_module_t lfc_part_module = {.part_progress = lfc_part_progress,
+static int progress(void) {
+  lfc_part_report_failures();
+  return lfc_part_progress();
+}
+
+mca_part_base_module_t lfc_part_module = {.part_progress = progress,
                                           .part_precv_init = precv_init,
                                           .part_psend_init = psend_init,
                                           .part_start = start,

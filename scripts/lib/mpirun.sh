@@ -10,7 +10,7 @@ values_of() {
       --map-by | -map-by | --rank-by | -rank-by | --bind-to | -bind-to | --wdir | -wdir | -wd | --prefix | -prefix | \
       --timeout | -timeout | --output | --tag-output-to | --output-filename | -output-filename | --stdin | -stdin | \
       --path | -path | --tune | -tune | --am | -am | -N | --npernode | -npernode | --app | -app | --pset | \
-      --personality | --runtime-options | --display | --report-state-on-timeout-to | --preload-files) echo 1 ;;
+      --personality | --runtime-options | --with-ft | --display | --report-state-on-timeout-to | --preload-files) echo 1 ;;
     *) echo 0 ;;
   esac
 }

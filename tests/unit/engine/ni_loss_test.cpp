@@ -64,6 +64,23 @@ TEST_CASE("a peer that closed is noticed by whoever still sends to it", "[ni]") 
   REQUIRE(lab.lost.size() == 1);
 }
 
+TEST_CASE("a reported failure loses a peer that no link watches, once", "[ni]") {
+  Lab lab(3, quick(), window_of(1));
+  lab.warm(0, 1);
+  const PeerId connected = lab.world.peer(0, 1), known = lab.world.peer(0, 2);
+  Ni& ni = lab.world.ni(0);
+  const auto report = [&](ProcessName name) {
+    const Ni::Access access(ni);
+    ni.services().report_failure(name, "killed");
+  };
+  for (const World::Node node : {1u, 2u, 2u}) report(lab.world.ni(node).identity().name);
+  report({77, 7});  // not a peer
+  lab.settle();
+  CHECK_FALSE(ni.peers().at(connected).is_lost());  // its link delivers its last frames
+  CHECK(ni.peers().at(known).is_lost());
+  CHECK(lab.lost.size() == 1);
+}
+
 TEST_CASE("a loss is told before the messages that fail by it", "[ni]") {
   Lab lab(2, quick(), window_of(1));
   lab.warm(0, 1);

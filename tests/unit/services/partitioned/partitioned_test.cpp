@@ -132,6 +132,26 @@ TEST_CASE("a peer that dies ends what is under way, and what is begun later", "[
   CHECK(other.status == Status::lost);
 }
 
+TEST_CASE("a receive ends if its sender is reported to have failed before it connected",
+          "[partitioned]") {
+  Setting setting(6, 1);
+  Mine in, later;
+  partitioned::Receiving& receive = setting.receive(in, 4, 100);
+  setting.services[1]->start(receive);
+  setting.world.fabric().kill(0);
+  for (int i = 0; i < 500; ++i) setting.world.step();
+  CHECK(in.done == 0);  // nothing connects the two, so no link can detect it
+  {
+    Services& services = setting.world.ni(1).services();
+    const ServicePort::Access access(services);
+    services.report_failure(services.name(setting.world.peer(1, 0)), "killed");
+  }
+  REQUIRE(setting.world.run_until([&] { return in.done == 1; }));
+  CHECK(in.status == Status::lost);
+  setting.services[1]->start(setting.receive(later, 1, 1));
+  CHECK(later.status == Status::lost);
+}
+
 TEST_CASE("a service may end while its frames wait for credits", "[partitioned]") {
   Setting setting(5, 1);
   std::deque<Mine> mine(20);
