@@ -58,13 +58,21 @@ static int open_component(void) {
   return OPAL_SUCCESS;
 }
 
+/* One line, in one write: lines of several processes do not mix. fprintf() may write it in pieces. */
+static void print_counters(const char* name, const char* counters) {
+  char line[1200];
+  if (*counters == '\0') return;
+  snprintf(line, sizeof line, "%s rank=%u %s\n", name, OPAL_PROC_MY_NAME.vpid, counters);
+  fputs(line, stderr);
+}
+
 static int close_component(void) {
   if (mca_coll_lfc_component.options.parameters.stats) {
     char text[1024];
     lfc_channels_describe(text, sizeof text);
-    if (*text != '\0') fprintf(stderr, "lfc-channels rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
+    print_counters("lfc-channels", text);
     lfc_coll_describe(text, sizeof text);
-    if (*text != '\0') fprintf(stderr, "lfc-coll rank=%u %s\n", OPAL_PROC_MY_NAME.vpid, text);
+    print_counters("lfc-coll", text);
   }
   lfc_pml_hooks_remove();
   lfc_coll_close();
