@@ -31,11 +31,13 @@ static inline uint32_t lfc_communicator_number(const ompi_communicator_t* comm) 
 #endif
 }
 
-#if LFC_HAS_CHANNELS
-/* The number of the communicator in messages that ob1 sends to this process. */
+/* The number of the communicator in messages that ob1 gets in this process. */
 static inline uint32_t lfc_communicator_index(const ompi_communicator_t* comm) {
+#if OPAL_MAJOR_VERSION == 4
   return comm->c_contextid;
-}
+#else
+  return comm->c_index;
 #endif
+}
 
 #endif

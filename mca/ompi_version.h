@@ -40,15 +40,13 @@
 typedef char lfc_info_text; /* in callbacks for a changed info key */
 #define LFC_BTL_VERSION MCA_BTL_BASE_VERSION_3_1_0
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
-#define LFC_HAS_PART 0     /* the framework of partitioned communication */
-#define LFC_HAS_SESSIONS 0 /* and MPI may start again after it has ended */
-#define LFC_HAS_CHANNELS 1 /* persistent requests on channels have been tested */
+#define LFC_HAS_PART 0                /* the framework of partitioned communication */
+#define LFC_HAS_SESSIONS 0            /* and MPI may start again after it has ended */
+#define LFC_MPI_SURVIVES_FAULTS false /* the MPI of this job goes on without ranks that failed */
 /* The callback for messages of one tag between BTLs: LFC_BTL_RECEIVER(name) { ... LFC_BTL_RECEIVER_PASS(next); } */
 #define LFC_BTL_RECEIVER(name)                                            \
   static void name(mca_btl_base_module_t* module, mca_btl_base_tag_t tag, \
                    mca_btl_base_descriptor_t* message, void* context)
-#define LFC_BTL_RECEIVER_MODULE ((void)tag, (void)context, module)
-#define LFC_BTL_RECEIVER_ENDPOINT NULL
 #define LFC_BTL_RECEIVER_PASS(next) (next).cbfunc(module, tag, message, context)
 #define LFC_BTL_RECEIVER_SEGMENT (message->des_segments)
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
@@ -65,7 +63,16 @@ typedef const char lfc_info_text;
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define LFC_HAS_PART 1
 #define LFC_HAS_SESSIONS 1
-#define LFC_HAS_CHANNELS 0
+#if OPAL_ENABLE_FT_MPI
+#define LFC_MPI_SURVIVES_FAULTS ompi_ftmpi_enabled /* of ompi/runtime/params.h */
+#else
+#define LFC_MPI_SURVIVES_FAULTS false
+#endif
+/* The callback for messages of one tag between BTLs, as in 4.1. */
+#define LFC_BTL_RECEIVER(name) \
+  static void name(mca_btl_base_module_t* module, const mca_btl_base_receive_descriptor_t* message)
+#define LFC_BTL_RECEIVER_PASS(next) (next).cbfunc(module, message)
+#define LFC_BTL_RECEIVER_SEGMENT (message->des_segments)
 #else
 #error "LFC supports Open MPI 4.1 and 5.0"
 #endif

@@ -502,6 +502,12 @@ ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
   job_says_ok "$2" --mca btl lfc "$(executable /build "$4" "$5")" "${arguments[@]}"
 }
 
+ompi5_script() { # ompi5_script FILE TARGET...: a test that is a program of its own, and needs these
+  ompi5_build "${@:2}"
+  allow_mpirun_as_root
+  in5 "$tree/$1"
+}
+
 # A rank that must use Open MPI's own partitioned communication: its partners choose the same component.
 ompi5_partitioned_fallback() {
   local output=$LFC_TEST_STATE/partitioned_fallback.$$ program

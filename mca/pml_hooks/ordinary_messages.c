@@ -8,8 +8,6 @@
 #include "lfc/lfc.h"
 #include "pml_below.h"
 
-#if LFC_HAS_CHANNELS
-
 /* Routes that are found at once; buckets of all; most routes of a process. */
 enum { kNear = 256, kBuckets = 1024, kMostRoutes = 4096 };
 enum { kNumbers = 65536 }; /* of communicators, in ob1 */
@@ -445,5 +443,3 @@ void lfc_ordinary_remove(void) {
   }
   memset(&own, 0, sizeof own);
 }
-
-#endif

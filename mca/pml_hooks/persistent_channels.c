@@ -10,8 +10,7 @@
 
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/proc/proc.h"
-
-#if LFC_HAS_CHANNELS
+#include "ompi/runtime/params.h"
 
 /* Tags of messages between BTLs of two processes: those of ob1's messages that are matched, and LFC's own. */
 enum { kMatch = MCA_BTL_TAG_PML + 1, kRendezvous, kGet };
@@ -50,7 +49,7 @@ static void give(const struct lfc_channel_name* name, uint32_t peer, uint16_t nu
 }
 
 /* Replaces the number in a message for ob1 by the one that ob1 expects next. */
-static inline void look(mca_btl_base_segment_t* segment) {
+static inline void look(const mca_btl_base_segment_t* segment) {
   struct ob1_head head;
   if (segment->seg_len < kOb1Head) return;
   memcpy(&head, segment->seg_addr.pval, kOb1Head);
@@ -195,8 +194,8 @@ static bool only_by_lfc(ompi_proc_t* proc) {
 
 bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc_channel_end* end) {
   if (tag < 0 || rank < 0 || rank == ompi_comm_rank(comm) || OMPI_COMM_IS_INTER(comm) ||
-      OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm))
-    return false;
+      OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm) || lfc_communicator_number(comm) == LFC_NO_NUMBER)
+    return false; /* without a common number, the peer may take it for another communicator */
   ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
   if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) || !only_by_lfc(proc)) return false;
   *end = (struct lfc_channel_end){
@@ -249,7 +248,9 @@ bool lfc_persistent_install(bool threads, bool planned) {
   static const struct lfc_channel_host host = {kChannel, post, outcome, give, empty, done};
   const mca_btl_active_message_callback_t* free_tag =
       &mca_btl_base_active_message_trigger[kChannel];
-  if (free_tag->cbfunc != NULL || !lfc_pml_take_over(threads)) return false;
+  /* Open MPI ends requests for failed ranks. It knows how to do so with requests of ob1. */
+  if (LFC_MPI_SURVIVES_FAULTS || free_tag->cbfunc != NULL || !lfc_pml_take_over(threads))
+    return false;
   if (!lfc_channels_open(&host)) {
     lfc_pml_give_back();
     return false;
@@ -277,15 +278,3 @@ void lfc_persistent_remove(void) {
   lfc_names_clear();
   lfc_channels_close();
 }
-
-#else
-
-bool lfc_persistent_install(bool threads, bool planned) {
-  (void)threads;
-  (void)planned;
-  return false;
-}
-
-void lfc_persistent_remove(void) {}
-
-#endif

@@ -9,8 +9,6 @@
 
 #include "ompi/mca/pml/base/pml_base_request.h"
 
-#if LFC_HAS_CHANNELS
-
 /* kLooks: how often a wait drives LFC alone before all of Open MPI, which may give up the processor. One of kUsual
  * waits drives all of Open MPI at once, so that its other parts make progress. */
 enum { kLooks = 32, kUsual = 16 };
@@ -328,5 +326,3 @@ int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type,
   take_over(persistent, *request);
   return status;
 }
-
-#endif

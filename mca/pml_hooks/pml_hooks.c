@@ -10,7 +10,7 @@
 static const char* install_channels(bool threads, bool planned) {
   return lfc_persistent_install(threads, planned)
              ? NULL
-             : "there are no channels: they need Open MPI 4.1, ob1, and one thread";
+             : "there are no channels: they need ob1, one thread, and mpi_ft_enable 0";
 }
 
 const char* lfc_pml_hooks_install(enum lfc_channels_choice choice, const char* file, int ranks,

@@ -27,6 +27,13 @@ job_is_ok "several threads"
 run_job 100 2 "${bind[@]}" --mca btl_lfc_links loop,tcp mpi_persistent_channels --programs 2
 job_is_ok "the same over tcp"
 [[ $(of_channels 0 sent) == 0 ]] || fail "there is a channel over tcp"
+# An MPI that goes on after faults (from Open MPI 5.0 on) ends the requests for ranks that failed.
+if mpirun --version | grep -q ' 5\.'; then
+  run_job 100 2 "${bind[@]}" --mca coll_lfc_verbose 1 --with-ft ulfm mpi_persistent_channels --programs 2
+  job_is_ok "the same, with fault tolerance"
+  [[ -z $(of_channels 0 sent) ]] || fail "there are channels with fault tolerance"
+  grep -q 'they need ob1, one thread, and mpi_ft_enable 0' "$output" || fail "no line tells why there are no channels"
+fi
 # Messages by vader and frames of channels would overtake each other.
 run_job 100 2 --mca coll_lfc_stats 1 --mca coll_lfc_channels bind \
   --mca btl lfc,vader,self --mca osc neon mpi_persistent_channels --window --programs 8
