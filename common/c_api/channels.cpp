@@ -110,7 +110,6 @@ struct Channels final : private lfc::channels::Notes {
   Below below;
   Receiver receiver{below, *this, LFC_CHANNEL_HEAD};
   Senders senders{*this};
-  std::uint64_t sent = 0;
 
  private:
   // A note is lost if memory is short.
@@ -188,18 +187,18 @@ bool lfc_channel_send(const lfc_channel_sender* of, const void* data, size_t siz
   const lfc::channels::End& end = sender.end;
   const MessageHead head{sender.channel, end.self, end.name.tag,
                          static_cast<std::uint16_t>(end.name.comm)};
-  if (!channels->send_now(end.peer, {&head, LFC_CHANNEL_HEAD}, {data, size})) return false;
-  ++channels->sent;
-  return true;
+  return channels->send_now(end.peer, {&head, LFC_CHANNEL_HEAD}, {data, size});
 }
 
 void lfc_channels_progress(void) { channels->ni->progress(); }
 
 void lfc_channels_stop(void) { stopped.store(true, std::memory_order_relaxed); }
 
-lfc_channel_receive* lfc_channel_expect(const lfc_channel_end* end, size_t capacity, bool direct,
-                                        void* request) try {
-  auto receive = std::make_unique<Receive>(channels->receiver.key(end_of(*end)));
+lfc_channel_receive* lfc_channel_expect(const lfc_channel_end* end, double gain_us, size_t capacity,
+                                        bool direct, void* request) try {
+  Key& key = channels->receiver.key(end_of(*end));
+  auto receive = std::make_unique<Receive>(key);
+  key.gain_us = gain_us;
   receive->capacity = capacity;
   receive->direct = direct;
   receive->owner = request;
@@ -219,8 +218,10 @@ bool lfc_channel_start(lfc_channel_receive* receive) {
   return of(receive).place == Receive::Place::here;
 }
 
-lfc_channel_key* lfc_channel_pin(const lfc_channel_end* end) try {
-  return reinterpret_cast<lfc_channel_key*>(&channels->receiver.pin(end_of(*end)));
+lfc_channel_key* lfc_channel_pin(const lfc_channel_end* end, double gain_us) try {
+  Key& key = channels->receiver.pin(end_of(*end));
+  key.gain_us = gain_us;
+  return reinterpret_cast<lfc_channel_key*>(&key);
 } catch (const std::exception&) {
   return nullptr;
 }
@@ -267,17 +268,23 @@ uint16_t lfc_channels_frame(uint32_t comm, int32_t source, int32_t tag, uint16_t
 
 void lfc_channels_forget(uint32_t comm) { channels->receiver.forget(comm); }
 
-void lfc_channels_describe(char* text, size_t size) {
+void lfc_channels_describe(uint64_t sent, char* text, size_t size) {
   *text = '\0';
   if (channels == nullptr) return;
   const lfc::channels::Totals& totals = channels->receiver.totals();
   std::snprintf(
       text, size, "sent=%llu here=%llu early=%llu given=%llu posted=%llu yielded=%llu closed=%llu",
-      static_cast<unsigned long long>(channels->sent), static_cast<unsigned long long>(totals.here),
+      static_cast<unsigned long long>(sent), static_cast<unsigned long long>(totals.here),
       static_cast<unsigned long long>(totals.early), static_cast<unsigned long long>(totals.given),
       static_cast<unsigned long long>(totals.posted),
       static_cast<unsigned long long>(totals.yielded),
       static_cast<unsigned long long>(totals.closed));
+}
+
+void lfc_channels_total(lfc_channel_totals* totals) {
+  const lfc::channels::Totals& received = channels->receiver.totals();
+  *totals = {channels->senders.opened(), received.closed, received.given,
+             channels->receiver.keys().won_us()};
 }
 
 }  // extern "C"

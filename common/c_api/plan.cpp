@@ -49,4 +49,14 @@ bool lfc_plan_names(uint64_t comm, int from, int to, int tag) {
   return plan && plan->names({comm, from, to, tag});
 }
 
+double lfc_plan_gain_us(uint64_t comm, int from, int to, int tag) {
+  return plan ? plan->gain_us({comm, from, to, tag}) : 0;
+}
+
+bool lfc_plan_summarise(struct lfc_plan_summary* summary) {
+  if (!plan) return false;
+  *summary = {plan->names_every(), plan->size(), plan->gain_us()};
+  return true;
+}
+
 }  // extern "C"

@@ -3,12 +3,12 @@
  *
  *   if (!lfc_channels_open(&host)) return;                          no NI is open
  *   struct lfc_channel_end end = {.name = {.comm = index, .rank = 3, .tag = 7}, .peer = peer, .self = 1};
- *   lfc_channel_receive *receive = lfc_channel_expect(&end, capacity, true, request);
+ *   lfc_channel_receive *receive = lfc_channel_expect(&end, 0, capacity, true, request);
  *   if (lfc_channel_start(receive)) note_that_it_waits(request);    else host.done() or host.post() was called
  *   lfc_channels_progress();                                        host.done(request, ...), or host.give(...)
  *   lfc_channel_sender *sender = lfc_channel_sender_of(&end);
  *   if (!lfc_channel_send(sender, data, size)) send_otherwise();
- *   lfc_channel_key* key = lfc_channel_pin(&end);                   // for ordinary receives
+ *   lfc_channel_key* key = lfc_channel_pin(&end, 0);                // for ordinary receives
  *   lfc_channel_receive* other = lfc_channel_make(request);
  *   if (lfc_channel_start_on(other, key, capacity, true)) note_that_it_waits(request);
  *
@@ -82,9 +82,10 @@ LFC_SHORT_PATH void lfc_channels_progress(void);
 /* Ends sending on channels, because ob1 now keeps a message that channels could overtake. */
 void lfc_channels_stop(void);
 
-/* Makes a persistent receive of `capacity` bytes; `direct`: contiguous and short. NULL: memory is short. */
-lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_end* end, size_t capacity,
-                                        bool direct, void* request);
+/* Makes a persistent receive of `capacity` bytes; `direct`: contiguous and short. `gain_us`: time that a message saves
+ * on this channel, for lfc_channels_total(). NULL: memory is short. */
+lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_end* end, double gain_us,
+                                        size_t capacity, bool direct, void* request);
 /* Frees the receive. It must not wait on its channel. */
 void lfc_channel_drop(lfc_channel_receive* receive);
 /* Starts the receive. Returns true if it waits for its channel; otherwise host.done() or host.post() was called. */
@@ -92,8 +93,9 @@ LFC_SHORT_PATH bool lfc_channel_start(lfc_channel_receive* receive);
 
 /* --- Ordinary receives --- */
 
-/* Returns the receiving end of this channel, which stays until its communicator is forgotten. NULL: memory is short. */
-lfc_channel_key* lfc_channel_pin(const struct lfc_channel_end* end);
+/* Returns the receiving end of this channel, which stays until its communicator is forgotten. `gain_us`: as above.
+ * NULL: memory is short. */
+lfc_channel_key* lfc_channel_pin(const struct lfc_channel_end* end, double gain_us);
 /* Whether too few messages used the channel, so that receives should go below without it. */
 bool lfc_channel_is_closed(const lfc_channel_key* key);
 /* Makes a receive for one ordinary message after another. NULL: memory is short. */
@@ -127,8 +129,18 @@ LFC_SHORT_PATH uint16_t lfc_channels_frame(uint32_t comm, int32_t source, int32_
 /* Forgets a communicator that was freed. */
 void lfc_channels_forget(uint32_t comm);
 
-/* Writes one line of counters, key=value; empty: no channels are open. */
-void lfc_channels_describe(char* text, size_t size);
+/* Writes one line of counters, key=value; empty: no channels are open. `sent`: messages that lfc_channel_send() has
+ * sent, which the caller counts. */
+void lfc_channels_describe(uint64_t sent, char* text, size_t size);
+
+struct lfc_channel_totals {
+  uint64_t opened; /* channels of senders */
+  uint64_t closed; /* keys of receivers, because too few messages used the channel */
+  uint64_t given;  /* messages of channels that the matching below got */
+  double won_us;   /* gains of the messages that receives took from their channels */
+};
+/* Sums up this process's channels, which must be open. */
+void lfc_channels_total(struct lfc_channel_totals* totals);
 
 #ifdef __cplusplus
 }

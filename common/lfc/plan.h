@@ -25,6 +25,16 @@ void lfc_plan_close(void);
 bool lfc_plan_concerns(int rank);
 /* Whether the plan has these messages: the communicator's name, both ranks in MPI_COMM_WORLD, and the tag. */
 bool lfc_plan_names(uint64_t comm, int from, int to, int tag);
+/* Returns the time in us that one of these messages is expected to save. 0: the plan does not have it. */
+double lfc_plan_gain_us(uint64_t comm, int from, int to, int tag);
+
+struct lfc_plan_summary {
+  bool every;     /* it names all keys */
+  uint64_t keys;  /* that it names one by one */
+  double gain_us; /* time that their messages are expected to save together; 0: unknown */
+};
+/* Returns false if no plan is open. */
+bool lfc_plan_summarise(struct lfc_plan_summary* summary);
 
 #ifdef __cplusplus
 }

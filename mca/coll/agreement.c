@@ -23,11 +23,11 @@ static bool combine_in_init(lfc_coll_module* own, ompi_communicator_t* comm, uin
 }
 
 bool lfc_coll_agree_in_init(lfc_coll_module* own, ompi_communicator_t* comm) {
-  enum { kRecords = 1 << 16 }; /* above the bits of lfc_coll_reach() */
-  uint32_t found = lfc_coll_reach(own->communicator) | (lfc_pml_hooks_record() ? kRecords : 0u);
+  enum { kHooks = 16 }; /* first bit above those of lfc_coll_reach() */
+  uint32_t found = lfc_coll_reach(own->communicator) | (uint32_t)lfc_pml_hooks_gather() << kHooks;
   if (!combine_in_init(own, comm, &found)) return false; /* and MPI_Init will also fail */
-  lfc_pml_hooks_agree((found & kRecords) != 0);
-  found &= ~(uint32_t)kRecords;
+  lfc_pml_hooks_agree(found >> kHooks);
+  found &= (UINT32_C(1) << kHooks) - 1;
   lfc_coll_agree_for_job(found);
   return lfc_coll_agree(own->communicator, found);
 }

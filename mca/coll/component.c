@@ -69,7 +69,7 @@ static void print_counters(const char* name, const char* counters) {
 static int close_component(void) {
   if (mca_coll_lfc_component.options.parameters.stats) {
     char text[1024];
-    lfc_channels_describe(text, sizeof text);
+    lfc_pml_hooks_describe(text, sizeof text);
     print_counters("lfc-channels", text);
     lfc_coll_describe(text, sizeof text);
     print_counters("lfc-coll", text);
@@ -86,10 +86,11 @@ static void hook_pml(bool threads) {
       lfc_coll_parameter_table(), parameters, &parameters->channels);
   const char* file = strchr(parameters->channels, ':');
   const char* why =
-      lfc_pml_hooks_install(choice, file == NULL ? NULL : file + 1, (int)lfc_job_size(), threads);
+      lfc_pml_hooks_install(choice, file == NULL ? NULL : file + 1, (int)lfc_job_size(), threads,
+                            parameters->channels_report);
   const bool asked_for_file = choice == LFC_CHANNELS_PLAN || choice == LFC_CHANNELS_RECORD;
   if (why == NULL || OPAL_PROC_MY_NAME.vpid != 0) return;
-  if (asked_for_file || parameters->verbose >= 1)
+  if (asked_for_file || parameters->channels_report || parameters->verbose >= 1)
     opal_output(0, "coll lfc: coll_lfc_channels %s: %s", parameters->channels, why);
 }
 

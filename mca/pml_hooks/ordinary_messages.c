@@ -7,6 +7,7 @@
 #include "communicator_names.h"
 #include "lfc/lfc.h"
 #include "pml_below.h"
+#include "report.h"
 
 /* Routes that are found at once; buckets of all; most routes of a process. */
 enum { kNear = 256, kBuckets = 1024, kMostRoutes = 4096 };
@@ -25,6 +26,7 @@ struct near {
   const ompi_communicator_t* comm;
   int peer, tag;
   struct route* route;
+  bool closed; /* there is a route, which is closed */
 };
 struct routes {
   struct near near[kNear];
@@ -80,7 +82,7 @@ static bool make_route(const struct routes* routes, ompi_communicator_t* comm, i
   if (sends)
     route->sender = lfc_channel_sender_of(&end);
   else
-    route->key = lfc_channel_pin(&end);
+    route->key = lfc_channel_pin(&end, lfc_persistent_gain_us(comm, peer, tag));
   return route->sender != NULL || route->key != NULL;
 }
 
@@ -93,8 +95,7 @@ static bool is_closed(const struct route* route) {
 static struct route* look_up(struct routes* routes, ompi_communicator_t* comm, int peer, int tag) {
   struct route** const bucket = &routes->buckets[mixed(comm, peer, tag) % kBuckets];
   for (struct route* each = *bucket; each != NULL; each = each->next)
-    if (each->comm == comm && each->peer == peer && each->tag == tag)
-      return is_closed(each) ? NULL : each;
+    if (each->comm == comm && each->peer == peer && each->tag == tag) return each;
   struct route route;
   if (own.routes == kMostRoutes || !make_route(routes, comm, peer, tag, &route)) return NULL;
   struct route* const made = malloc(sizeof *made);
@@ -106,8 +107,8 @@ static struct route* look_up(struct routes* routes, ompi_communicator_t* comm, i
   return made;
 }
 
-static inline struct near* near_of(struct routes* routes, const ompi_communicator_t* comm, int peer,
-                                   int tag) {
+static inline const struct near* near_of(const struct routes* routes,
+                                         const ompi_communicator_t* comm, int peer, int tag) {
   return &routes->near[mixed(comm, peer, tag) % kNear];
 }
 
@@ -116,15 +117,18 @@ static inline bool is_known(const struct near* near, const ompi_communicator_t* 
   return near->comm == comm && near->peer == peer && near->tag == tag;
 }
 
-/* NULL: ob1's way. */
-static __attribute__((noinline)) struct route* find_route(struct routes* routes,
-                                                          ompi_communicator_t* comm, int peer,
-                                                          int tag) {
-  if (peer < 0 || tag < 0) return NULL;
+/* Its `route` NULL: ob1's way. */
+static __attribute__((noinline)) const struct near* find_near(struct routes* routes,
+                                                              ompi_communicator_t* comm, int peer,
+                                                              int tag) {
+  static const struct near no_route;
+  if (peer < 0 || tag < 0) return &no_route;
   own.seen[lfc_communicator_index(comm) % kNumbers] = true;
-  struct near* const near = near_of(routes, comm, peer, tag);
-  *near = (struct near){comm, peer, tag, look_up(routes, comm, peer, tag)};
-  return near->route;
+  struct route* const found = look_up(routes, comm, peer, tag);
+  const bool closed = found != NULL && is_closed(found);
+  struct near* const near = &routes->near[mixed(comm, peer, tag) % kNear];
+  *near = (struct near){comm, peer, tag, closed ? NULL : found, closed};
+  return near;
 }
 
 static void drop_near(struct routes* routes, const ompi_communicator_t* comm) {
@@ -166,12 +170,14 @@ static inline bool is_one_piece(const ompi_datatype_t* type, size_t count) {
 static inline bool send_now(const void* buffer, size_t count, const ompi_datatype_t* type,
                             const struct route* route, mca_pml_base_send_mode_t mode) {
   const size_t bytes = count * type->super.size;
-  if (bytes > LFC_LONGEST_ON_CHANNEL || !is_one_piece(type, count) ||
-      (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY))
-    return false;
-  if (lfc_channel_send(route->sender, (const char*)buffer + type->super.true_lb, bytes))
+  const bool able = bytes <= LFC_LONGEST_ON_CHANNEL && is_one_piece(type, count) &&
+                    (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY);
+  if (able && lfc_channel_send(route->sender, (const char*)buffer + type->super.true_lb, bytes)) {
+    ++lfc_sent.ordinary.by_channel;
     return true;
-  if (is_closed(route)) drop_near(&own.sends, route->comm);
+  }
+  ++lfc_sent.ordinary.matched;
+  if (able && is_closed(route)) drop_near(&own.sends, route->comm);
   return false;
 }
 
@@ -191,8 +197,10 @@ LFC_APART int isend_on(const void* buffer, size_t count, ompi_datatype_t* type,
 LFC_APART int isend_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
                           int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                           ompi_request_t** request) {
-  const struct route* const route = find_route(&own.sends, comm, peer, tag);
-  if (route != NULL) return isend_on(buffer, count, type, route, tag, mode, comm, request);
+  const struct near* const near = find_near(&own.sends, comm, peer, tag);
+  if (near->route != NULL)
+    return isend_on(buffer, count, type, near->route, tag, mode, comm, request);
+  lfc_sent.ordinary.matched += near->closed;
   return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
@@ -204,6 +212,7 @@ static int ordinary_isend(const void* buffer, size_t count, ompi_datatype_t* typ
     return isend_first(buffer, count, type, peer, tag, mode, comm, request);
   if (near->route != NULL)
     return isend_on(buffer, count, type, near->route, tag, mode, comm, request);
+  lfc_sent.ordinary.matched += near->closed;
   return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
@@ -216,8 +225,9 @@ LFC_APART int send_on(const void* buffer, size_t count, ompi_datatype_t* type,
 
 LFC_APART int send_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                          mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-  const struct route* const route = find_route(&own.sends, comm, peer, tag);
-  if (route != NULL) return send_on(buffer, count, type, route, tag, mode, comm);
+  const struct near* const near = find_near(&own.sends, comm, peer, tag);
+  if (near->route != NULL) return send_on(buffer, count, type, near->route, tag, mode, comm);
+  lfc_sent.ordinary.matched += near->closed;
   return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
@@ -227,6 +237,7 @@ static int ordinary_send(const void* buffer, size_t count, ompi_datatype_t* type
   if (!is_known(near, comm, peer, tag))
     return send_first(buffer, count, type, peer, tag, mode, comm);
   if (near->route != NULL) return send_on(buffer, count, type, near->route, tag, mode, comm);
+  lfc_sent.ordinary.matched += near->closed;
   return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
@@ -309,7 +320,7 @@ LFC_APART int irecv_on(void* buffer, size_t count, ompi_datatype_t* type, const 
 
 LFC_APART int irecv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                           ompi_communicator_t* comm, ompi_request_t** request) {
-  const struct route* const route = find_route(&own.receives, comm, source, tag);
+  const struct route* const route = find_near(&own.receives, comm, source, tag)->route;
   if (route != NULL) return irecv_on(buffer, count, type, route, tag, comm, request);
   return lfc_persistent_other_irecv(buffer, count, type, source, tag, comm, request);
 }
@@ -340,7 +351,7 @@ LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type, const s
 
 LFC_APART int recv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                          ompi_communicator_t* comm, ompi_status_public_t* status) {
-  const struct route* const route = find_route(&own.receives, comm, source, tag);
+  const struct route* const route = find_near(&own.receives, comm, source, tag)->route;
   if (route != NULL) return recv_on(buffer, count, type, route, tag, comm, status);
   return lfc_persistent_other_recv(buffer, count, type, source, tag, comm, status);
 }

@@ -7,6 +7,7 @@
 #include "lfc/lfc.h"
 #include "ordinary_messages.h"
 #include "pml_below.h"
+#include "report.h"
 
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/proc/proc.h"
@@ -147,7 +148,9 @@ static int add_comm(ompi_communicator_t* comm) {
   return lfc_pml_below.pml_add_comm(comm);
 }
 
+/* Messages of a communicator pass as long as its channels are there: numbers below count those that were given. */
 static int del_comm(ompi_communicator_t* comm) {
+  if (comm == &ompi_mpi_comm_world.comm) lfc_report_print(comm);
   if (own.planned) {
     lfc_ordinary_forget(comm);
     lfc_names_drop(comm);
@@ -203,6 +206,12 @@ bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc
       .peer = lfc_find_peer(proc->super.proc_name.jobid, proc->super.proc_name.vpid),
       .self = ompi_comm_rank(comm)};
   return lfc_channels_reach(end->peer);
+}
+
+double lfc_persistent_gain_us(ompi_communicator_t* comm, int source, int tag) {
+  if (!own.planned) return 0; /* communicators have no names */
+  return lfc_plan_gain_us(lfc_name_of(comm), lfc_world_rank(comm, source),
+                          lfc_world_rank(comm, ompi_comm_rank(comm)), tag);
 }
 
 static void hear(mca_btl_base_tag_t tag, mca_btl_active_message_callback_t* below,

@@ -31,7 +31,7 @@ enum lfc_persistent_kind {
   LFC_PERSISTENT_SEND,
   LFC_PERSISTENT_RECEIVE,
   LFC_PERSISTENT_OTHER,      /* a receive that no channel serves */
-  LFC_PERSISTENT_OTHER_SEND, /* such a send */
+  LFC_PERSISTENT_OTHER_SEND, /* such a send: another component's, or one that the report counts */
   LFC_ORDINARY_RECEIVE       /* struct ordinary (ordinary_messages.c) */
 };
 
@@ -59,6 +59,9 @@ bool lfc_persistent_install(bool threads, bool planned);
 void lfc_persistent_remove(void);
 /* Sets this process's end of the channel for messages of this tag from or to this rank. False: there can be none. */
 bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc_channel_end* end);
+/* Returns the time in us that a message of this source and tag saves on a channel, by the plan. 0: the plan does not
+ * have it. */
+double lfc_persistent_gain_us(ompi_communicator_t* comm, int source, int tag);
 /* Installs the hooks in receives and arrivals. False: ob1 has no callback for messages, so that there is none to
  * hook. */
 bool lfc_persistent_watch(void);

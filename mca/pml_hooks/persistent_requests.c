@@ -6,6 +6,7 @@
 
 #include "ordinary_messages.h"
 #include "pml_below.h"
+#include "report.h"
 
 #include "ompi/mca/pml/base/pml_base_request.h"
 
@@ -144,8 +145,8 @@ static void recognise_callback(ompi_request_t* request) {
   struct lfc_persistent* const persistent = of(request);
   persistent->called = true;
   leave_channel(persistent);
-  persistent->kind =
-      persistent->kind == LFC_PERSISTENT_SEND ? LFC_PERSISTENT_OTHER_SEND : LFC_PERSISTENT_OTHER;
+  if (persistent->kind == LFC_PERSISTENT_SEND) persistent->kind = LFC_PERSISTENT_OTHER_SEND;
+  if (persistent->kind == LFC_PERSISTENT_RECEIVE) persistent->kind = LFC_PERSISTENT_OTHER;
 }
 
 static int start_one(ompi_request_t** request) {
@@ -154,12 +155,18 @@ static int start_one(ompi_request_t** request) {
   if (own->req_complete_cb != NULL && own->req_start == lfc_persistent_start)
     recognise_callback(own);
   struct lfc_persistent* const persistent = of(own);
-  if (persistent->kind == LFC_PERSISTENT_OTHER_SEND) return start_below(persistent, request);
+  if (persistent->kind == LFC_PERSISTENT_OTHER_SEND) {
+    ++lfc_sent.persistent.matched;
+    return start_below(persistent, request);
+  }
   const bool idle = own->req_state == OMPI_REQUEST_INACTIVE &&
                     ((const mca_pml_base_request_t*)own)->req_pml_complete;
   if (persistent->kind == LFC_PERSISTENT_SEND) {
-    if (!idle || !lfc_channel_send(persistent->sender, persistent->address, persistent->bytes))
+    if (!idle || !lfc_channel_send(persistent->sender, persistent->address, persistent->bytes)) {
+      ++lfc_sent.persistent.matched;
       return start_below(persistent, request);
+    }
+    ++lfc_sent.persistent.by_channel;
     activate(own);
     own->req_status.MPI_SOURCE = ompi_comm_rank(persistent->comm);
     own->req_status.MPI_TAG = persistent->tag;
@@ -285,24 +292,35 @@ static bool in_one_piece(const void* buffer, size_t count, const ompi_datatype_t
   return true;
 }
 
+/* Makes the sender of a new request. False: no channel may carry its messages. */
+static bool may_send_on_channel(struct lfc_persistent* persistent, const void* buffer, size_t count,
+                                const ompi_datatype_t* type, mca_pml_base_send_mode_t mode) {
+  struct lfc_channel_end end;
+  if ((mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
+      !in_one_piece(buffer, count, type, persistent) ||
+      persistent->bytes > LFC_LONGEST_ON_CHANNEL ||
+      !lfc_persistent_end(persistent->comm, persistent->peer, persistent->tag, &end))
+    return false;
+  persistent->sender = lfc_channel_sender_of(&end);
+  return persistent->sender != NULL;
+}
+
 int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t* type,
                               int destination, int tag, mca_pml_base_send_mode_t mode,
                               ompi_communicator_t* comm, ompi_request_t** request) {
   const int status =
       lfc_pml_below.pml_isend_init(buffer, count, type, destination, tag, mode, comm, request);
-  struct lfc_channel_end end;
-  if (status != OMPI_SUCCESS ||
-      (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
-      !lfc_persistent_end(comm, destination, tag, &end))
-    return status;
+  if (status != OMPI_SUCCESS || tag < 0) return status; /* a message of the library */
   struct lfc_persistent* persistent = made(LFC_PERSISTENT_SEND, comm, destination, tag);
   if (persistent == NULL) return status;
-  if (!in_one_piece(buffer, count, type, persistent) ||
-      persistent->bytes > LFC_LONGEST_ON_CHANNEL ||
-      (persistent->sender = lfc_channel_sender_of(&end)) == NULL)
-    forget(persistent);
-  else
-    take_over(persistent, *request);
+  if (!may_send_on_channel(persistent, buffer, count, type, mode)) {
+    persistent->kind = LFC_PERSISTENT_OTHER_SEND;
+    if (!lfc_report_is_ready()) {
+      forget(persistent);
+      return status;
+    }
+  }
+  take_over(persistent, *request);
   return status;
 }
 
@@ -317,7 +335,8 @@ int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type,
   if (persistent == NULL) return OMPI_ERR_OUT_OF_RESOURCE; /* its start would not be observed */
   if (exact) {
     const bool direct = in_one_piece(buffer, count, type, persistent);
-    persistent->receive = lfc_channel_expect(&end, persistent->bytes, direct, persistent);
+    persistent->receive = lfc_channel_expect(&end, lfc_persistent_gain_us(comm, source, tag),
+                                             persistent->bytes, direct, persistent);
     if (persistent->receive == NULL) {
       forget(persistent);
       return OMPI_ERR_OUT_OF_RESOURCE;

@@ -4,23 +4,25 @@
 #include "persistent_channels.h"
 #include "pml_below.h"
 #include "recorder.h"
+#include "report.h"
 
 #include "opal/util/proc.h"
 
-static const char* install_channels(bool threads, bool planned) {
-  return lfc_persistent_install(threads, planned)
-             ? NULL
-             : "there are no channels: they need ob1, one thread, and mpi_ft_enable 0";
+static const char* install_channels(bool threads, bool planned, bool report) {
+  if (!lfc_persistent_install(threads, planned))
+    return "there are no channels: they need ob1, one thread, and mpi_ft_enable 0";
+  if (report) lfc_report_prepare();
+  return NULL;
 }
 
 const char* lfc_pml_hooks_install(enum lfc_channels_choice choice, const char* file, int ranks,
-                                  bool threads) {
+                                  bool threads, bool report) {
   static char why[256];
   switch (choice) {
-    case LFC_CHANNELS_BIND: return install_channels(threads, false);
+    case LFC_CHANNELS_BIND: return install_channels(threads, false, report);
     case LFC_CHANNELS_PLAN:
       if (!lfc_plan_open(file, ranks, why, sizeof why)) return why;
-      return install_channels(threads, lfc_plan_concerns((int)OPAL_PROC_MY_NAME.vpid));
+      return install_channels(threads, lfc_plan_concerns((int)OPAL_PROC_MY_NAME.vpid), report);
     case LFC_CHANNELS_RECORD:
       return lfc_recorder_install(file, threads)
                  ? NULL
@@ -29,13 +31,24 @@ const char* lfc_pml_hooks_install(enum lfc_channels_choice choice, const char* f
   }
 }
 
-bool lfc_pml_hooks_record(void) { return lfc_recorder_ready(); }
+unsigned lfc_pml_hooks_gather(void) {
+  return (lfc_recorder_ready() ? LFC_HOOKS_RECORD : 0u) |
+         (lfc_report_is_ready() ? LFC_HOOKS_REPORT : 0u);
+}
 
-void lfc_pml_hooks_agree(bool all_record) { lfc_recorder_agreed(all_record); }
+void lfc_pml_hooks_agree(unsigned all) {
+  lfc_recorder_agreed((all & LFC_HOOKS_RECORD) != 0);
+  lfc_report_agreed((all & LFC_HOOKS_REPORT) != 0);
+}
+
+void lfc_pml_hooks_describe(char* text, size_t size) {
+  lfc_channels_describe(lfc_sent.ordinary.by_channel + lfc_sent.persistent.by_channel, text, size);
+}
 
 void lfc_pml_hooks_remove(void) {
   lfc_pml_give_back();
   lfc_persistent_remove();
+  lfc_report_close();
   lfc_plan_close();
   lfc_recorder_remove();
 }

@@ -7,11 +7,12 @@
  * persistent_requests.c  bind: persistent requests that may use a channel
  * ordinary_messages.c    plan: ordinary messages that may use one, as well
  * recorder.c             record: the messages of the program, written to a file for perf/tailor
+ * report.c               bind, plan: the counts of all ranks, printed at the end
  * pml_below.c            the functions of ob1 that both sets replace and call
  *
- *   lfc_pml_hooks_install(LFC_CHANNELS_BIND, NULL, ranks, threads);   // at init_query: the PML has been selected
- *   lfc_pml_hooks_agree(all_record);                             // in MPI_Init, all_record: all ranks' ..._record()
- *   lfc_pml_hooks_remove();                                      // at close
+ *   lfc_pml_hooks_install(LFC_CHANNELS_BIND, NULL, ranks, threads, false);   // at init_query: the PML is selected
+ *   lfc_pml_hooks_agree(all);           // in MPI_Init, all: the AND of all ranks' ..._gather()
+ *   lfc_pml_hooks_remove();             // at close
  *
  * Threads: the one that calls MPI.
  */
@@ -19,6 +20,7 @@
 #define LFC_PML_HOOKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The words of coll_lfc_channels, in the order of its table (common/c_api/parameters.cpp). */
 enum lfc_channels_choice {
@@ -29,14 +31,21 @@ enum lfc_channels_choice {
 };
 
 /* Installs the chosen set for a job of `ranks`. LFC_CHANNELS_PLAN reads `file`; LFC_CHANNELS_RECORD writes to it at
- * the end, so it must stay valid. `threads`: the program requested several. Returns NULL, or the reason why nothing was
- * installed, which is valid until the next call. */
+ * the end, so it must stay valid. `threads`: the program requested several. `report`: rank 0 prints at the end how
+ * messages travelled on channels. Returns NULL, or the reason why nothing was installed, which is valid until the next
+ * call. */
 const char* lfc_pml_hooks_install(enum lfc_channels_choice choice, const char* file, int ranks,
-                                  bool threads);
-/* Whether this process records. Either all of the job do, or none. */
-bool lfc_pml_hooks_record(void);
-/* Sets whether all processes record. If not, this one stops. */
-void lfc_pml_hooks_agree(bool all_record);
+                                  bool threads, bool report);
+
+/* Counts that processes gather at rank 0 when MPI ends. All processes of the job take part, or none. */
+enum { LFC_HOOKS_RECORD = 1, LFC_HOOKS_REPORT = 2 };
+/* Returns the bits of those in which this process can take part. */
+unsigned lfc_pml_hooks_gather(void);
+/* Sets the bits of those in which all processes take part. This one does not take part in the others. */
+void lfc_pml_hooks_agree(unsigned all);
+
+/* Writes one line of counters of this process's channels, key=value; empty: there are none. */
+void lfc_pml_hooks_describe(char* text, size_t size);
 /* Gives Open MPI its functions back. */
 void lfc_pml_hooks_remove(void);
 

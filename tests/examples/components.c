@@ -25,6 +25,7 @@
 #include "mca/pml_hooks/pml_below.h"
 #include "mca/pml_hooks/pml_hooks.h"
 #include "mca/pml_hooks/recorder.h"
+#include "mca/pml_hooks/report.h"
 #include "mca/progress.h"
 #include "mca/unknown_parameters.h"
 
@@ -99,7 +100,7 @@ void ordinary_messages(const ompi_communicator_t* comm) {
 #include "mca/pml_hooks/ordinary_messages.h.example"
 }
 
-void pml_hooks(int ranks, bool threads, bool all_record) {
+void pml_hooks(int ranks, bool threads, unsigned all) {
 #include "mca/pml_hooks/pml_hooks.h.example"
 }
 
@@ -109,6 +110,10 @@ void persistent_channels(bool threads) {
 
 void recorder(const char* file, bool threads, bool all) {
 #include "mca/pml_hooks/recorder.h.example"
+}
+
+void report(bool all, ompi_communicator_t* world) {
+#include "mca/pml_hooks/report.h.example"
 }
 
 #include "mca/progress.h.example"

@@ -30,7 +30,7 @@ for links in loop,shm loop,tcp; do
   victim 1 4 "${lfc[@]}" mpi_collectives --rounds 100000
   victim mpirun 4 "${lfc[@]}" mpi_random_traffic --events 1000000000
 done
-victim 1 3 --mca btl lfc --mca coll_lfc_channels bind mpi_persistent_channels --programs 100000
+victim 1 3 --mca btl lfc --mca coll_lfc_channels bind --mca coll_lfc_channels_report 1 mpi_persistent_channels --programs 100000
 for rank in 0 1; do
   victim $rank 3 --mca btl lfc --mca coll_lfc_channels "plan:$tree/tests/mpi/every.plan" mpi_persistent_channels --programs 100000
 done

@@ -12,6 +12,8 @@ void swap_places(std::vector<Key*>& keys, std::size_t one, std::size_t other) no
   keys[other]->place = other;
 }
 
+double won_by(const Key& key) noexcept { return static_cast<double>(key.here) * key.gain_us; }
+
 }  // namespace
 
 Stream* Keys::find_stream(std::uint32_t comm, std::int32_t source) const noexcept {
@@ -77,6 +79,7 @@ void Keys::leave(const Key& key) noexcept {
 }
 
 void Keys::erase(Key& key) noexcept {
+  won_us_ += won_by(key);
   set_idle(key);
   std::vector<Key*>& keys = key.stream->keys;
   swap_places(keys, key.place, keys.size() - 1);
@@ -92,11 +95,24 @@ void Keys::forget(std::uint32_t comm) noexcept {
     if (stream == nullptr) continue;
     for (Key* const key : stream->keys) {
       for (Receive* each : key->all) each->key = nullptr;
+      won_us_ += won_by(*key);
       leave(*key);
       keys_.erase(*key);
     }
   }
   comms_[comm].reset();
+}
+
+double Keys::won_us() const noexcept {
+  double won = won_us_;
+  for (const auto& comm : comms_) {
+    if (comm == nullptr) continue;
+    for (const auto& stream : comm->streams) {
+      if (stream == nullptr) continue;
+      for (const Key* const key : stream->keys) won += won_by(*key);
+    }
+  }
+  return won;
 }
 
 }  // namespace lfc::channels

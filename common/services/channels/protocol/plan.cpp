@@ -21,11 +21,11 @@ std::optional<std::string_view> field(std::string_view line, std::string_view na
   return std::nullopt;
 }
 
-template <class Number>
-bool read(std::optional<std::string_view> text, Number& number, int base = 10) {
+template <class Number, class... Base>
+bool read(std::optional<std::string_view> text, Number& number, Base... base) {
   if (!text) return false;
   const char* const end = text->data() + text->size();
-  const auto result = std::from_chars(text->data(), end, number, base);
+  const auto result = std::from_chars(text->data(), end, number, base...);
   return result.ec == std::errc() && result.ptr == end;
 }
 
@@ -64,9 +64,29 @@ std::size_t Plan::Hash::operator()(const Messages& messages) const noexcept {
   return hash;
 }
 
+Plan::Expected Plan::expected(std::string_view line) {
+  Expected found;
+  if (!read(field(line, "gain"), found.gain_us) || !read(field(line, "messages"), found.messages) ||
+      !(found.gain_us > 0) || found.messages == 0)
+    return {};
+  return found;
+}
+
+double Plan::gain_us(const Messages& messages) const {
+  const auto found = open_.find(messages);
+  if (found == open_.end()) return 0;
+  return found->second.gain_us / static_cast<double>(found->second.messages);
+}
+
+double Plan::gain_us() const noexcept {
+  double sum = 0;
+  for (const auto& [messages, expected] : open_) sum += expected.gain_us;
+  return sum;
+}
+
 bool Plan::concerns(std::int32_t rank) const noexcept {
-  return every_ || std::ranges::any_of(open_, [rank](const Messages& messages) {
-           return messages.from == rank || messages.to == rank;
+  return every_ || std::ranges::any_of(open_, [rank](const auto& each) {
+           return each.first.from == rank || each.first.to == rank;
          });
 }
 
@@ -83,7 +103,7 @@ std::optional<Plan> Plan::parse(std::string_view text, const Program& program, i
     } else if (line == "open every") {
       plan.every_ = true;
     } else if (line.starts_with("open ") && read(line, messages)) {
-      plan.open_.insert(messages);
+      plan.open_.insert_or_assign(messages, expected(line));
     } else if (!line.empty()) {
       why_not = "line " + std::to_string(line_number) + " is none of a plan: " + std::string(line);
       return std::nullopt;

@@ -8,7 +8,8 @@
 //   std::optional<Plan> plan = Plan::parse(text, own_program(), 2, why);
 //   if (plan && plan->names({1234, 0, 1, 7})) ...
 //
-// `open every` names all keys. `ranks` and `digest` may be `any`. Threads: values.
+// `open every` names all keys. `ranks` and `digest` may be `any`. A key may have `gain`, the time in us that its
+// `messages` are expected to save together. Threads: values.
 // Tests: tests/unit/services/channels/plan_test.cpp.
 #pragma once
 
@@ -16,7 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "services/channels/protocol/recording.hpp"
 
@@ -39,13 +40,25 @@ class Plan {
   // Whether it names messages from or to this rank.
   bool concerns(std::int32_t rank) const noexcept;
   std::size_t size() const noexcept { return open_.size(); }
+  bool names_every() const noexcept { return every_; }
+  // Returns the time in us that one of these messages is expected to save. 0: the plan does not have it.
+  double gain_us(const Messages& messages) const;
+  // Returns the time in us that all messages are expected to save together. 0: the plan does not have it.
+  double gain_us() const noexcept;
 
  private:
   struct Hash {
     std::size_t operator()(const Messages& messages) const noexcept;
   };
 
-  std::unordered_set<Messages, Hash> open_;
+  struct Expected {
+    double gain_us = 0;  // of all messages
+    std::uint64_t messages = 1;
+  };
+
+  static Expected expected(std::string_view line);
+
+  std::unordered_map<Messages, Expected, Hash> open_;
   bool every_ = false;
 };
 

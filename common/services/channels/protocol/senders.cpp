@@ -32,6 +32,7 @@ void Senders::on_note(std::uint32_t from, const Note& note) {
     notes_.send(from, reply);
   } else if (note.kind == NoteKind::open && note.wish == sender->wish) {
     sender->channel = note.channel;
+    ++opened_;
   }
 }
 

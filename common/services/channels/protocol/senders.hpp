@@ -38,11 +38,14 @@ class Senders {
   void leave(Sender& sender) noexcept;
   void on_note(std::uint32_t from, const Note& note);
   const KeyTable<Sender>& all() const noexcept { return senders_; }
+  // How many channels were opened.
+  std::uint64_t opened() const noexcept { return opened_; }
 
  private:
   Notes& notes_;
   KeyTable<Sender> senders_;
   std::uint32_t wishes_ = 0;
+  std::uint64_t opened_ = 0;
 };
 
 }  // namespace lfc::channels

@@ -95,6 +95,7 @@ class Process final : private Below, private Notes {
     senders_.on_note(static_cast<std::uint32_t>(from), note);
     if (comm.sender == nullptr || comm.sender->channel == 0 || was_open) return;
     ++opened;
+    if (senders_.opened() != static_cast<std::uint64_t>(opened)) right = false;
     // Messages on this channel must reach the receiver of this communicator.
     if (packet.comm != comm.which || from != comm.other) right = false;
   }

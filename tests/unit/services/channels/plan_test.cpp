@@ -66,3 +66,20 @@ TEST_CASE("plan: a plan for something else is refused with the reason", "[channe
     CHECK(fault_of(kTitle + "\n" + line).starts_with("line 3 is none of a plan: "));
   }
 }
+
+TEST_CASE("plan: each key has the gain of its messages, if the plan has it", "[channels]") {
+  std::string why_not;
+  const auto plan = Plan::parse(kTitle +
+                                    "open comm=5/2 from=0 to=1 tag=1 messages=12 gain=18.0\n"
+                                    "open comm=5/2 from=0 to=1 tag=2 messages=10\n"
+                                    "open comm=5/2 from=0 to=1 tag=3 messages=0 gain=1.0\n"
+                                    "open comm=5/2 from=0 to=1 tag=4 messages=4 gain=-1.0\n"
+                                    "open comm=5/2 from=0 to=1 tag=5 messages=4 gain=much\n"
+                                    "open comm=5/2 from=0 to=1 tag=6 messages=4 gain=1.0\n",
+                                kProgram, 4, why_not);
+  REQUIRE(plan);
+  CHECK(plan->gain_us() == 19.0);
+  CHECK(plan->gain_us({5, 0, 1, 1}) == 1.5);
+  for (const int tag : {2, 3, 4, 5, 7}) CHECK(plan->gain_us({5, 0, 1, tag}) == 0);
+  CHECK(plan->gain_us({5, 0, 1, 6}) == 0.25);
+}

@@ -1,6 +1,7 @@
 // Which messages wait here, and when a key is offered, closed and removed.
 #include "services/channels/protocol/receiver.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -110,6 +111,31 @@ TEST_CASE("channels: ordinary receives take their messages here", "[channels]") 
   world.cancel_ordinary();
   run(world, "0g");
   CHECK(world.right());
+}
+
+TEST_CASE("channels: messages taken here save the time of their keys, also after these are removed",
+          "[channels]") {
+  World world;
+  const std::array keys{Name{kComm, kSource, 0}, Name{kComm, kSource, 1}};
+  world.receiver().find(keys[0])->gain_us = 0.5;
+  world.receiver().find(keys[1])->gain_us = 2;
+  run(world, "10101010");
+  for (int round = 0; round < 5; ++round) {
+    world.start(kC);
+    world.send(1, true);
+  }
+  const auto here = [&](const Name& name) {
+    return static_cast<double>(world.receiver().find(name)->here);
+  };
+  const double won_us = 0.5 * here(keys[0]) + 2 * here(keys[1]);
+  CHECK(here(keys[0]) > 0);
+  CHECK(here(keys[1]) > 0);
+  CHECK(world.receiver().keys().won_us() == won_us);
+  world.free(kC);
+  REQUIRE(world.receiver().find(keys[1]) == nullptr);
+  CHECK(world.receiver().keys().won_us() == won_us);
+  world.receiver().forget(kComm);
+  CHECK(world.receiver().keys().won_us() == won_us);
 }
 
 TEST_CASE("channels: a key that others receive is closed for good", "[channels]") {
