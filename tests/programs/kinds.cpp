@@ -12,17 +12,13 @@ struct Kind {
   bool several_threads;  // of each rank
   StepPointer (*draw)(Draw&, const Scale&);
 };
-constexpr Kind kKinds[] = {{"messages", 6, false, draw_messages},
-                           {"flood", 2, false, draw_flood},
-                           {"persistent", 1, false, draw_persistent},
-                           {"collective", 6, false, draw_collective},
-                           {"communicator", 1, false, draw_communicator},
-                           {"windows", 6, false, draw_windows},
-                           {"polling", 2, false, draw_polling},
-                           {"ordered", 1, false, draw_ordered},
-                           {"neon", 2, false, draw_neon},
-                           {"threads", 30, true, draw_threads},
-                           {"shared_window", 20, true, draw_shared_window}};
+constexpr Kind kKinds[] = {
+    {"messages", 6, false, draw_messages},     {"flood", 2, false, draw_flood},
+    {"persistent", 1, false, draw_persistent}, {"repeated", 2, false, draw_repeated},
+    {"collective", 6, false, draw_collective}, {"communicator", 1, false, draw_communicator},
+    {"windows", 6, false, draw_windows},       {"polling", 2, false, draw_polling},
+    {"ordered", 1, false, draw_ordered},       {"neon", 2, false, draw_neon},
+    {"threads", 30, true, draw_threads},       {"shared_window", 20, true, draw_shared_window}};
 
 unsigned weight_of(const Kind& kind, const Scale& scale) {
   if (kind.several_threads && (!scale.threads || scale.in_thread)) return 0;

@@ -5,8 +5,8 @@
 //   --list             only print the steps of the programs
 //   --skip 0,3         leave out these steps          --without 2   leave out the part of this rank
 //   --prompt           all ranks come to each step at once
-//   --kinds windows,polling   steps of these kinds only: messages, flood, persistent, collective, communicator,
-//                      windows, polling, ordered, neon, threads, shared_window
+//   --kinds windows,polling   steps of these kinds only: messages, flood, persistent, repeated, collective,
+//                      communicator, windows, polling, ordered, neon, threads, shared_window
 //   --threads          MPI_THREAD_MULTIPLE: also steps whose ranks have several threads
 //   --large            floods of more than 65,536 messages, and the like
 //   --many-hosts       small collectives by the thousand, where they go through a network

@@ -19,7 +19,7 @@
 namespace programs {
 
 // Tags of a step's own messages: 0 to 3 those of draw_messages, then those of other kinds.
-enum { kHopelessTag = 4, kFloodTag, kPersistentTag, kStepTags };
+enum { kHopelessTag = 4, kFloodTag, kPersistentTag, kRepeatedTag, kStepTags = kRepeatedTag + 3 };
 inline int tag_of(int step, int which) { return step * kStepTags + which; }
 
 // The parts that are left out of a program to make it smaller.
@@ -71,6 +71,7 @@ void take_step(World& world, int step, Step& taken, const std::vector<Entry>& en
 StepPointer draw_messages(Draw& draw, const Scale& scale);
 StepPointer draw_flood(Draw& draw, const Scale& scale);
 StepPointer draw_persistent(Draw& draw, const Scale& scale);
+StepPointer draw_repeated(Draw& draw, const Scale& scale);
 StepPointer draw_collective(Draw& draw, const Scale& scale);
 StepPointer draw_communicator(Draw& draw, const Scale& scale);
 StepPointer draw_windows(Draw& draw, const Scale& scale);
