@@ -57,11 +57,19 @@ static lfc_btl_fragment* take(struct mca_btl_base_endpoint_t* endpoint, uint8_t 
   return fragment;
 }
 
+/* LFC_CONTROL: for an acknowledgement of ob1, or with 4.1 another control message. ob1 of Open MPI 5.0 must not have to
+ * keep an acknowledgement: it does not store its length, and later sends any (open-mpi/ompi#13409; 5.0.7 has the
+ * fault). Control messages have no number of ob1, so they may pass messages that it keeps. */
+static enum lfc_purpose purpose_of(uint32_t flags) {
+  const uint32_t control = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+  return (flags & control) == control ? LFC_CONTROL : LFC_BEGIN;
+}
+
 mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,
                                          struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
                                          size_t size, uint32_t flags) {
   if (size > btl->btl_max_send_size) return NULL;
-  lfc_btl_fragment* fragment = take(endpoint, order, flags, size, LFC_BEGIN);
+  lfc_btl_fragment* fragment = take(endpoint, order, flags, size, purpose_of(flags));
   return fragment == NULL ? NULL : &fragment->base;
 }
 

@@ -62,7 +62,7 @@ bool lfc_shares_hold(const lfc_shares* shares) {
 static bool refuse(lfc_shares* shares, enum lfc_purpose purpose) {
   const uint64_t last = load(&refusals);
   const bool kept = last > load(&seen_through);
-  if (purpose == LFC_THREADED) return false;
+  if (purpose == LFC_THREADED || purpose == LFC_CONTROL) return false;
   if (kept && module_of(last) != shares->module) return false;
   if (kept && purpose == LFC_GO_ON && visited != 0 && visited != 1u + module_of(last)) return false;
   const uint64_t number = (((last >> 1) + 1) << 1) | shares->module;

@@ -54,8 +54,9 @@ typedef struct lfc_shares {
 } lfc_shares;
 
 /* Why ob1 takes a share: to begin a message (or for a control message of its own), or to go on with one. LFC_THREADED:
- * for either, where several threads may call at a time. */
-enum lfc_purpose { LFC_BEGIN, LFC_GO_ON, LFC_THREADED };
+ * for either, where several threads may call at a time. LFC_CONTROL: for a control message that must not be refused
+ * (send.c). */
+enum lfc_purpose { LFC_BEGIN, LFC_GO_ON, LFC_THREADED, LFC_CONTROL };
 
 enum lfc_share { LFC_NO_SHARE, LFC_SHARE, LFC_BEYOND_LIMIT };
 
@@ -79,7 +80,7 @@ static inline bool lfc_shares_left(const lfc_shares* shares) {
 }
 
 void lfc_shares_init(lfc_shares* shares, unsigned limit, enum lfc_module module);
-/* Takes a share. LFC_NO_SHARE: ob1 has to keep the message; never for LFC_THREADED. */
+/* Takes a share. LFC_NO_SHARE: ob1 has to keep the message; never for LFC_THREADED and LFC_CONTROL. */
 enum lfc_share lfc_share_take(lfc_shares* shares, enum lfc_purpose purpose);
 /* Returns a share that was not used, or that of a fragment without a callback. */
 void lfc_share_give_back(lfc_shares* shares);

@@ -98,9 +98,10 @@ class Host {
       onto_wire(message);
       return true;
     }
-    const lfc_purpose purpose = threads_                  ? LFC_THREADED
-                                : message.number == kPart ? LFC_GO_ON
-                                                          : LFC_BEGIN;
+    const lfc_purpose purpose = threads_                                     ? LFC_THREADED
+                                : message.number == kPart                    ? LFC_GO_ON
+                                : message.number == kControl && draw(2) == 0 ? LFC_CONTROL
+                                                                             : LFC_BEGIN;
     if (lfc_share_take(&peer.shares, purpose) == LFC_NO_SHARE) return false;
     if (straight && !lfc_shares_hold(&peer.shares)) {
       --peer.credits;
@@ -214,4 +215,20 @@ TEST_CASE("shares beyond the limit come back first", "[shares]") {
     lfc_walk_end(&shares, &walk);
   }
   CHECK(shares.left == kLimit);
+}
+
+TEST_CASE("a control message is not refused, and takes no later share", "[shares]") {
+  lfc_shares shares;
+  lfc_shares_init(&shares, 1, LFC_NEAR);
+  CHECK(lfc_share_take(&shares, LFC_CONTROL) == LFC_SHARE);
+  CHECK(lfc_share_take(&shares, LFC_CONTROL) == LFC_BEYOND_LIMIT);
+  CHECK(lfc_share_take(&shares, LFC_BEGIN) == LFC_NO_SHARE);
+  CHECK(lfc_share_take(&shares, LFC_CONTROL) == LFC_BEYOND_LIMIT);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(lfc_share_take(&shares, LFC_BEGIN) == LFC_NO_SHARE);
+    const lfc_walk walk = lfc_walk_begin(&shares);
+    lfc_walk_end(&shares, &walk);
+  }
+  CHECK(shares.left + shares.aside == 1);
+  CHECK(shares.beyond == 0);
 }
