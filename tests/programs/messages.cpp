@@ -8,25 +8,17 @@
 #include <map>
 
 #include "layout.hpp"
+#include "message.hpp"
 #include "step.hpp"
 #include "watch.hpp"
 
 namespace programs {
 namespace {
 
-enum class Send { kPlain, kSynchronous, kBuffered };
 // Posted: as named, any source, any tag of a named source, or both (on a separate communicator). Late: in the order
 // of the list, then receives that take any message.
 enum class Receive { kNamed, kAnySource, kAnyTag, kAny, kLate, kProbe, kPoll, kMatch, kMatchPoll };
 constexpr int kReceives = 9;
-
-struct Message {
-  int from, to, tag;
-  Send how;
-  Layout here, there;
-  std::uint64_t key;
-  bool arrived = false;
-};
 
 struct Arriving {
   Message* message;  // null: whichever comes
@@ -62,7 +54,6 @@ class Messages : public Step {
   void receive_late(World& world, int step);
   void receive_next(World& world, int step, Receive how);
   Message& whose(World& world, int step, const MPI_Status& status, bool any_tag);
-  void check(World& world, Message& m, const std::vector<char>& memory, const Layout& layout);
   void check_any(World& world, int step, Arriving& a, bool any_tag);
   Layout largest() const { return contiguous(element_, most_); }
 
@@ -146,16 +137,7 @@ MPI_Request Messages::start(World& world, int step, Message& m) {
   const Typed type(m.here);
   const int to = world.all.rank_of(m.to), tag = tag_of(step, m.tag);
   MPI_Request request = MPI_REQUEST_NULL;
-  const char* data = sent_.back().data();
-  switch (m.how) {
-    case Send::kPlain: MPI_Isend(data, m.here.count, type.type, to, tag, comm_, &request); break;
-    case Send::kSynchronous:
-      MPI_Issend(data, m.here.count, type.type, to, tag, comm_, &request);
-      break;
-    case Send::kBuffered:
-      MPI_Ibsend(data, m.here.count, type.type, to, tag, comm_, &request);
-      break;
-  }
+  nonblocking_send(m.how)(sent_.back().data(), m.here.count, type.type, to, tag, comm_, &request);
   return request;
 }
 
@@ -166,28 +148,11 @@ void Messages::send_blocking(World& world, int step) {
     const Typed type(m.here);
     const int to = world.all.rank_of(m.to), tag = tag_of(step, m.tag);
     watch_call(("blocking send to " + std::to_string(m.to)).c_str());
-    switch (m.how) {
-      case Send::kPlain: MPI_Send(data.data(), m.here.count, type.type, to, tag, comm_); break;
-      case Send::kSynchronous:
-        MPI_Ssend(data.data(), m.here.count, type.type, to, tag, comm_);
-        break;
-      case Send::kBuffered: MPI_Bsend(data.data(), m.here.count, type.type, to, tag, comm_); break;
-    }
+    blocking_send(m.how)(data.data(), m.here.count, type.type, to, tag, comm_);
   }
 }
 
 // --- The receiver ---
-
-void Messages::check(World& world, Message& m, const std::vector<char>& memory,
-                     const Layout& layout) {
-  const std::vector<char> packed = contents(m.key, layout.packed());
-  const std::ptrdiff_t wrong = first_difference(memory, spread(layout, packed));
-  if (wrong >= 0)
-    fail("message %s from %d with tag %d: byte %td is wrong", layout.text().c_str(), m.from, m.tag,
-         wrong);
-  m.arrived = true;
-  world.note(packed.data(), packed.size(), m.key);
-}
 
 // The earliest message that has not arrived and that such a receive may have matched.
 Message& Messages::whose(World& world, int step, const MPI_Status& status, bool any_tag) {
@@ -212,16 +177,11 @@ void Messages::check_any(World& world, int step, Arriving& a, bool any_tag) {
   if (static_cast<std::size_t>(bytes) != m.there.packed())
     fail("message from %d with tag %d has %d bytes, not %zu", m.from, m.tag, bytes,
          m.there.packed());
-  if (a.message != nullptr) {
+  m.arrived = true;
+  if (a.message != nullptr)
     check(world, m, a.memory, m.there);
-    return;
-  }
-  const Layout l = contiguous(element_, m.there.total);
-  for (std::size_t at = l.bytes(); at < a.memory.size(); ++at)
-    if (a.memory[at] != kMark)
-      fail("message from %d with tag %d wrote behind its end", m.from, m.tag);
-  a.memory.resize(l.bytes() + 8);
-  check(world, m, a.memory, l);
+  else
+    programs::check_any(world, m, a.memory);
 }
 
 void Messages::post_named(World& world, int step) {

@@ -195,18 +195,10 @@ void Repeated::send(World& world, const Message& m, bool blocking) {
   }
   watch_call(("send to " + std::to_string(m.to)).c_str());
   if (blocking) {
-    const auto call = how == Send::kSynchronous ? MPI_Ssend
-                      : how == Send::kBuffered  ? MPI_Bsend
-                      : how == Send::kReady     ? MPI_Rsend
-                                                : MPI_Send;
-    call(data, count, type.type, to, with, circle_.comm);
+    blocking_send(how)(data, count, type.type, to, with, circle_.comm);
     return;
   }
-  const auto call = how == Send::kSynchronous ? MPI_Issend
-                    : how == Send::kBuffered  ? MPI_Ibsend
-                    : how == Send::kReady     ? MPI_Irsend
-                                              : MPI_Isend;
-  call(data, count, type.type, to, with, circle_.comm, &sent.request);
+  nonblocking_send(how)(data, count, type.type, to, with, circle_.comm, &sent.request);
   sent.active = world.own.one_in(20);
   if (sent.active) MPI_Request_free(&sent.request);
 }

@@ -153,22 +153,4 @@ void cancel_receives(Draw& own, const Circle& circle, int first_tag) {
   }
 }
 
-void check(World& world, const Message& m, const std::vector<char>& memory, const Layout& layout) {
-  const std::vector<char> packed = contents(m.key, layout.packed());
-  const std::ptrdiff_t wrong = first_difference(memory, spread(layout, packed));
-  if (wrong >= 0)
-    fail("message %s from %d with tag %d: byte %td is wrong", layout.text().c_str(), m.from, m.tag,
-         wrong);
-  world.note(packed.data(), packed.size(), m.key);
-}
-
-void check_any(World& world, const Message& m, std::vector<char>& memory) {
-  const Layout got = contiguous(m.there.element, m.there.total);
-  for (std::size_t at = got.bytes(); at < memory.size(); ++at)
-    if (memory[at] != kMark)
-      fail("message from %d with tag %d wrote behind its end", m.from, m.tag);
-  memory.resize(got.bytes() + 8);
-  check(world, m, memory, got);
-}
-
 }  // namespace programs

@@ -15,25 +15,16 @@
 #include <vector>
 
 #include "layout.hpp"
+#include "message.hpp"
 #include "world.hpp"
 
 namespace programs {
 
-enum class Send { kPlain, kSynchronous, kBuffered, kReady, kPersistent };
-inline constexpr int kSends = 5;
 // Partly: posts some receives, and makes the others late.
 enum class When { kPosted, kPartly, kLate };
 enum class Late { kReceive, kStart, kProbe, kPoll, kMatch, kMatchPoll };
 inline constexpr int kLates = 6;
 inline constexpr int kRepeatedTags = 3;
-
-struct Message {
-  int from, to, tag;
-  Send how;
-  Layout here, there;
-  std::uint64_t key;
-  bool arrived = false;
-};
 
 // How one rank takes part in a round.
 struct Part {
@@ -79,10 +70,6 @@ std::size_t longest(const Round& round);
 // Waits for all requests by any of MPI's calls. Returns their statuses, or nothing, unless they are needed.
 std::vector<MPI_Status> wait_somehow(Draw& own, std::vector<MPI_Request>& requests, bool need);
 
-// Checks the contents of a message in this layout, and notes them.
-void check(World& world, const Message& m, const std::vector<char>& memory, const Layout& layout);
-// Does the same in memory that has room for a longer message, of elements without gaps.
-void check_any(World& world, const Message& m, std::vector<char>& memory);
 // Starts receives of the tags of a step that no message matches, because none is sent now, and cancels them.
 void cancel_receives(Draw& own, const Circle& circle, int first_tag);
 
