@@ -55,13 +55,20 @@ void lfc_performance_level(const mca_base_component_t* component, const char* na
   register_variable(component, name, help, MCA_BASE_PVAR_CLASS_LEVEL, read, which);
 }
 
+void lfc_print_line(const char* head, unsigned rank, const char* values) {
+  char line[1200];
+  int used = snprintf(line, sizeof line - 1, "%s rank=%u %s", head, rank, values);
+  if (used > (int)sizeof line - 2) used = (int)sizeof line - 2;
+  line[used++] = '\n';
+  if (write(STDERR_FILENO, line, (size_t)used) < 0) return; /* nowhere to complain */
+}
+
 void lfc_print_counters(const char* head, unsigned rank, size_t count,
                         const char* (*name)(size_t which), lfc_counter_read read) {
-  char line[1024];
-  int used = snprintf(line, sizeof line, "%s rank=%u", head, rank);
-  for (size_t i = 0; i < count && used < (int)sizeof line; ++i)
-    used += snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", name(i), read(i));
-  if (used > (int)sizeof line - 2) used = (int)sizeof line - 2;
-  snprintf(line + used, sizeof line - (size_t)used, "\n");
-  if (write(STDERR_FILENO, line, strlen(line)) < 0) return; /* nowhere to complain */
+  char values[1024] = "";
+  int used = 0;
+  for (size_t i = 0; i < count && used < (int)sizeof values; ++i)
+    used += snprintf(values + used, sizeof values - (size_t)used, "%s%s=%llu", i == 0 ? "" : " ",
+                     name(i), read(i));
+  lfc_print_line(head, rank, values);
 }

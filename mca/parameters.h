@@ -23,7 +23,9 @@ void lfc_performance_counter(const mca_base_component_t* component, const char* 
 void lfc_performance_level(const mca_base_component_t* component, const char* name,
                            const char* help, lfc_counter_read read, size_t which);
 
-/* Prints the line `HEAD rank=R name=value ...` on standard error, in one write. */
+/* Prints the line `HEAD rank=R VALUES` on standard error, in one write: lines of several processes do not mix. */
+void lfc_print_line(const char* head, unsigned rank, const char* values);
+/* Prints such a line of `name=value ...`. */
 void lfc_print_counters(const char* head, unsigned rank, size_t count,
                         const char* (*name)(size_t which), lfc_counter_read read);
 

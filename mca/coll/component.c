@@ -58,21 +58,13 @@ static int open_component(void) {
   return OPAL_SUCCESS;
 }
 
-/* One line, in one write: lines of several processes do not mix. fprintf() may write it in pieces. */
-static void print_counters(const char* name, const char* counters) {
-  char line[1200];
-  if (*counters == '\0') return;
-  snprintf(line, sizeof line, "%s rank=%u %s\n", name, OPAL_PROC_MY_NAME.vpid, counters);
-  fputs(line, stderr);
-}
-
 static int close_component(void) {
   if (mca_coll_lfc_component.options.parameters.stats) {
     char text[1024];
     lfc_pml_hooks_describe(text, sizeof text);
-    print_counters("lfc-channels", text);
+    if (*text != '\0') lfc_print_line("lfc-channels", OPAL_PROC_MY_NAME.vpid, text);
     lfc_coll_describe(text, sizeof text);
-    print_counters("lfc-coll", text);
+    if (*text != '\0') lfc_print_line("lfc-coll", OPAL_PROC_MY_NAME.vpid, text);
   }
   lfc_pml_hooks_remove();
   lfc_coll_close();

@@ -118,9 +118,8 @@ static inline bool is_known(const struct near* near, const ompi_communicator_t* 
 }
 
 /* Its `route` NULL: ob1's way. */
-static __attribute__((noinline)) const struct near* find_near(struct routes* routes,
-                                                              ompi_communicator_t* comm, int peer,
-                                                              int tag) {
+LFC_APART const struct near* find_near(struct routes* routes, ompi_communicator_t* comm, int peer,
+                                       int tag) {
   static const struct near no_route;
   if (peer < 0 || tag < 0) return &no_route;
   own.seen[lfc_communicator_index(comm) % kNumbers] = true;
@@ -163,14 +162,10 @@ void lfc_ordinary_forget(const ompi_communicator_t* comm) {
 
 /* --- Sends --- */
 
-static inline bool is_one_piece(const ompi_datatype_t* type, size_t count) {
-  return opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count);
-}
-
 static inline bool send_now(const void* buffer, size_t count, const ompi_datatype_t* type,
                             const struct route* route, mca_pml_base_send_mode_t mode) {
   const size_t bytes = count * type->super.size;
-  const bool able = bytes <= LFC_LONGEST_ON_CHANNEL && is_one_piece(type, count) &&
+  const bool able = bytes <= LFC_LONGEST_ON_CHANNEL && lfc_is_one_piece(type, count) &&
                     (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY);
   if (able && lfc_channel_send(route->sender, (const char*)buffer + type->super.true_lb, bytes)) {
     ++lfc_sent.ordinary.by_channel;
@@ -183,7 +178,6 @@ static inline bool send_now(const void* buffer, size_t count, const ompi_datatyp
 
 /* Each call ends in a jump to another with as many arguments, so that a message without a route costs a look and a
  * jump. Where the route is known it takes the place of the peer. */
-#define LFC_APART static __attribute__((noinline))
 
 LFC_APART int isend_on(const void* buffer, size_t count, ompi_datatype_t* type,
                        const struct route* route, int tag, mca_pml_base_send_mode_t mode,
@@ -303,7 +297,7 @@ static inline __attribute__((always_inline)) struct ordinary* start(
   ordinary->type = type;
   if (outlives_call) retain(ordinary, comm);
   if (!lfc_channel_start_on(ordinary->receive, route->key, count * type->super.size,
-                            is_one_piece(type, count)) &&
+                            lfc_is_one_piece(type, count)) &&
       lfc_channel_is_closed(route->key))
     drop_near(&own.receives, comm);
   return ordinary;

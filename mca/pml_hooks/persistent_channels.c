@@ -28,11 +28,11 @@ enum { kOb1Head = offsetof(struct ob1_head, number) + sizeof(uint16_t) };
 _Static_assert((int)kOb1Head == (int)LFC_CHANNEL_HEAD, "a message is given below in its frame");
 
 static struct {
-  bool installed, watching;
+  bool installed;
   bool planned; /* ordinary messages have channels, too */
   bool giving;  /* a message of a channel is given to ob1 */
   mca_btl_active_message_callback_t match, rendezvous, get;
-  const uint16_t* names; /* lfc_channels_names(), while the hooks are installed */
+  const uint16_t* names; /* lfc_channels_names(), while receives and arrivals are watched */
 } own;
 
 /* --- Messages for ob1 --- */
@@ -89,16 +89,14 @@ void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag) 
   if (concerns(comm, source, tag)) lfc_channels_other(lfc_communicator_index(comm), source, tag);
 }
 
-static __attribute__((noinline)) int irecv_after(void* buffer, size_t count, ompi_datatype_t* type,
-                                                 int source, int tag, ompi_communicator_t* comm,
-                                                 ompi_request_t** request) {
+LFC_APART int irecv_after(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                          ompi_communicator_t* comm, ompi_request_t** request) {
   lfc_persistent_other(comm, source, tag);
   return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
 }
 
-static __attribute__((noinline)) int recv_after(void* buffer, size_t count, ompi_datatype_t* type,
-                                                int source, int tag, ompi_communicator_t* comm,
-                                                ompi_status_public_t* status) {
+LFC_APART int recv_after(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                         ompi_communicator_t* comm, ompi_status_public_t* status) {
   lfc_persistent_other(comm, source, tag);
   return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
 }
@@ -231,12 +229,12 @@ static void hear_all(void) {
 /* ob1 registers its callbacks anew each time: between jobs, and for each inter-communicator. */
 static int add_procs(ompi_proc_t** procs, size_t count) {
   const int status = lfc_pml_below.pml_add_procs(procs, count);
-  if (own.watching) hear_all();
+  if (own.names != NULL) hear_all();
   return status;
 }
 
 bool lfc_persistent_watch(void) {
-  if (own.watching) return true;
+  if (own.names != NULL) return true;
   if (mca_btl_base_active_message_trigger[kMatch].cbfunc == NULL) return false;
   hear_all();
   if (!own.planned) { /* else its calls observe */
@@ -248,7 +246,6 @@ bool lfc_persistent_watch(void) {
   mca_pml.pml_improbe = reveal_improbe;
   mca_pml.pml_mprobe = other_mprobe;
   lfc_persistent_requests_watch();
-  own.watching = true;
   own.names = lfc_channels_names();
   return true;
 }

@@ -27,6 +27,9 @@
 /* Longer messages, in bytes, cost far more than their matching. */
 enum { LFC_LONGEST_ON_CHANNEL = 4096 };
 
+/* A function that is called by jumps, so that its caller needs no registers of its own. */
+#define LFC_APART static __attribute__((noinline))
+
 enum lfc_persistent_kind {
   LFC_PERSISTENT_SEND,
   LFC_PERSISTENT_RECEIVE,
@@ -51,6 +54,10 @@ struct lfc_persistent {
   lfc_channel_sender* sender;
   lfc_channel_receive* receive;
 };
+
+static inline bool lfc_is_one_piece(const ompi_datatype_t* type, size_t count) {
+  return opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count);
+}
 
 /* --- persistent_channels.c --- */
 

@@ -285,10 +285,8 @@ static struct lfc_persistent* made(enum lfc_persistent_kind kind, ompi_communica
 static bool in_one_piece(const void* buffer, size_t count, const ompi_datatype_t* type,
                          struct lfc_persistent* persistent) {
   persistent->address = (char*)(uintptr_t)buffer + type->super.true_lb;
-  if (!opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count)) return false;
-  size_t each = 0;
-  if (opal_datatype_type_size(&type->super, &each) != OPAL_SUCCESS) return false;
-  persistent->bytes = count * each;
+  if (!lfc_is_one_piece(type, count)) return false;
+  persistent->bytes = count * type->super.size;
   return true;
 }
 

@@ -20,6 +20,9 @@
 /* The functions of the PML as they were before lfc_pml_take_over(). */
 extern mca_pml_base_module_t lfc_pml_below;
 
+/* The tag of messages to rank 0 of MPI_COMM_WORLD when MPI ends: no collective uses it. */
+enum { LFC_GATHER_TAG = -(1 << 20) };
+
 /* Saves the functions of the PML; then the caller replaces some in `mca_pml`. False: LFC may not replace any, because
  * the PML is not ob1, or because the program uses several threads (`threads`: it requested them). */
 bool lfc_pml_take_over(bool threads);

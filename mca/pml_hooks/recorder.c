@@ -15,9 +15,6 @@
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/proc/proc.h"
 
-/* Tag of the messages that bring the notes to rank 0: no collective uses it. */
-enum { kTag = -(1 << 20) };
-
 static struct {
   const char* file; /* NULL: not installed */
   bool agreed;
@@ -201,13 +198,13 @@ static bool write_others(FILE* file, ompi_communicator_t* world) {
   bool written = true;
   for (int rank = 1; rank < ompi_comm_size(world); ++rank) {
     uint64_t size = 0;
-    if (lfc_pml_below.pml_recv(&size, sizeof size, MPI_BYTE, rank, kTag, world,
+    if (lfc_pml_below.pml_recv(&size, sizeof size, MPI_BYTE, rank, LFC_GATHER_TAG, world,
                                MPI_STATUS_IGNORE) != OMPI_SUCCESS)
       return false;
     char* text = malloc(size + 1);
     if (text == NULL) return false;
-    if (lfc_pml_below.pml_recv(text, size, MPI_BYTE, rank, kTag, world, MPI_STATUS_IGNORE) !=
-        OMPI_SUCCESS)
+    if (lfc_pml_below.pml_recv(text, size, MPI_BYTE, rank, LFC_GATHER_TAG, world,
+                               MPI_STATUS_IGNORE) != OMPI_SUCCESS)
       size = 0;
     text[size] = '\0';
     written = write_text(file, text) && written;
@@ -221,10 +218,10 @@ static void gather(ompi_communicator_t* world) {
   const char* own_text = text == NULL ? "" : text;
   if (ompi_comm_rank(world) != 0) {
     uint64_t size = strlen(own_text);
-    (void)lfc_pml_below.pml_send(&size, sizeof size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD,
-                                 world);
-    (void)lfc_pml_below.pml_send(own_text, size, MPI_BYTE, 0, kTag, MCA_PML_BASE_SEND_STANDARD,
-                                 world);
+    (void)lfc_pml_below.pml_send(&size, sizeof size, MPI_BYTE, 0, LFC_GATHER_TAG,
+                                 MCA_PML_BASE_SEND_STANDARD, world);
+    (void)lfc_pml_below.pml_send(own_text, size, MPI_BYTE, 0, LFC_GATHER_TAG,
+                                 MCA_PML_BASE_SEND_STANDARD, world);
   } else {
     char title[512];
     lfc_recording_title(ompi_comm_size(world), title, sizeof title);

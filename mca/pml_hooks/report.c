@@ -9,9 +9,6 @@
 
 #include "opal/util/proc.h"
 
-/* Tag of the messages to rank 0: no collective uses it. */
-enum { kTag = -(1 << 20) };
-
 struct lfc_sent_messages lfc_sent;
 
 static struct { bool ready, agreed; } own;
@@ -83,7 +80,7 @@ static void print(const struct counts* sum) {
 static void gather(ompi_communicator_t* world, struct counts* sum) {
   for (int rank = 1; rank < ompi_comm_size(world); ++rank) {
     struct counts other;
-    if (lfc_pml_below.pml_recv(&other, sizeof other, MPI_BYTE, rank, kTag, world,
+    if (lfc_pml_below.pml_recv(&other, sizeof other, MPI_BYTE, rank, LFC_GATHER_TAG, world,
                                MPI_STATUS_IGNORE) == OMPI_SUCCESS)
       add(sum, &other);
     else
@@ -96,7 +93,7 @@ void lfc_report_print(ompi_communicator_t* world) {
   struct counts counts = {.sent = lfc_sent};
   lfc_channels_total(&counts.channels);
   if (ompi_comm_rank(world) != 0) {
-    (void)lfc_pml_below.pml_send(&counts, sizeof counts, MPI_BYTE, 0, kTag,
+    (void)lfc_pml_below.pml_send(&counts, sizeof counts, MPI_BYTE, 0, LFC_GATHER_TAG,
                                  MCA_PML_BASE_SEND_STANDARD, world);
     return;
   }
