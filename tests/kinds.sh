@@ -70,6 +70,11 @@ check_build() { # check_build PROGRAM ARGS...: a check of the build; BUILD in an
   check "${@/#BUILD/"$LFC_BUILD/default"}"
 }
 
+check_asan() { # check_asan PROGRAM: a check of the build with sanitizers
+  build asan
+  check "$1" "$LFC_BUILD/asan"
+}
+
 script() { # script FILE ARGS...: a test that is a program of its own
   build default
   allow_mpirun_as_root

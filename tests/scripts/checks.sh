@@ -166,6 +166,21 @@ printf 'namespace lfc { void f() {} }\n' | g++ -shared -fPIC -x c++ - -o compone
 printf 'void NEON_Put(void) {}\nvoid stray_call(void) {}\n' | cc -shared -fPIC -x c - -o libmpix_neon.so
 expect 1 '^stray_call$' scripts/checks/exports components libmpix_neon.so
 
+objects=sanitized/tests/CMakeFiles/lfc_unit.dir/unit library=sanitized/common/CMakeFiles/lfc.dir
+mkdir -p $objects $library
+object() { # object FILE SANITIZERS
+  printf 'int f(int *p, int i) { return p[i] << i; }\n' | cc "-fsanitize=$2" -c -x c - -o "$1"
+}
+object $objects/a.o undefined
+expect 1 'no object of the unit tests' scripts/checks/sanitized sanitized
+object $objects/a.o address
+object $library/b.o address
+expect 1 '^no object of liblfc' scripts/checks/sanitized sanitized
+object $library/b.o address,undefined
+expect 0 '' scripts/checks/sanitized sanitized
+object $objects/a.o address,undefined
+expect 1 '^a test is checked' scripts/checks/sanitized sanitized
+
 # The next checks read the tree itself: a copy, in which they find nothing until a mistake is made.
 mkdir copy
 tar -C "$tree" --exclude ./build --exclude ./.git -cf - . | tar -C copy -xf -
