@@ -46,7 +46,6 @@ struct LinkOpening {
   FrameSink& sink();
   // Adds the link to the NI, unless it is null; why_not has the reason then. `parts`: the parts that it consists of.
   bool add(std::unique_ptr<Link> link, const std::string& parts = {});
-  bool full() const noexcept { return open.size() == kMaxLinks; }
 };
 
 struct LinkKind {

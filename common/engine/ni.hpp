@@ -71,7 +71,7 @@ class Ni final : private look::Published {
   // --- Set-up (alone, before the first peer) ---
 
   // Adds a link; earlier links are preferred. The link must have been made with sink() as its
-  // sink. At most kMaxLinks.
+  // sink. At most one of each kind.
   void add_link(std::unique_ptr<Link> link) { peers_.add_link(std::move(link)); }
   FrameSink& sink() noexcept { return receiver_; }
   // Ends the set-up: gives the links their own address and returns it, to be published. From here

@@ -156,7 +156,7 @@ void add_reason(std::string& reasons, const std::string& reason) {
 bool open_link(const LinkKind& kind, LinkOpening& opening, LeftOut& left_out, std::string& error) {
   const NiOptions& options = opening.options;
   const bool optional = names_no_link(options) && kind.is_worth_trying != nullptr;
-  if (opening.full() || (optional && !kind.is_worth_trying(options))) return true;
+  if (optional && !kind.is_worth_trying(options)) return true;
   opening.option_at_fault = &options.links;
   opening.why_not.clear();
   if (kind.open(opening)) return true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstdio>
 #include <utility>
 
@@ -39,6 +40,10 @@ PeerTable::PeerTable(const Config& config, const Identity& identity, Counters& c
       budget_(std::max(config.maximum_window, identity.initial_window), config.window_cap) {}
 
 void PeerTable::add_link(std::unique_ptr<Link> link) {
+  // Handles of regions have one part for each kind.
+  assert(std::none_of(links_.begin(), links_.end(), [&](const auto& other) {
+    return other->traits().kind == link->traits().kind;
+  }));
   max_payload_ = links_.empty() ? link->max_payload() : std::min(max_payload_, link->max_payload());
   links_.push_back(std::move(link));
 }

@@ -52,10 +52,11 @@ bool RemoteOrigin::register_memory(void* data, std::size_t size, std::uint32_t a
                                    RegionHandle& out) {
   const SendLock::Guard guard(lock_);
   out = regions_.add(data, size, access);
-  for (std::size_t i = 0; i < peers_.links().size(); ++i) {
-    if (peers_.links()[i]->register_memory(data, size, out.links[i])) continue;
+  const auto& links = peers_.links();
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (links[i]->register_memory(data, size, out.of(*links[i]))) continue;
     for (std::size_t done = 0; done < i; ++done)
-      peers_.links()[done]->deregister_memory(out.links[done]);
+      links[done]->deregister_memory(out.of(*links[done]));
     regions_.remove(out);
     return false;
   }
@@ -70,8 +71,7 @@ bool RemoteOrigin::registration_costs() const noexcept {
 
 void RemoteOrigin::deregister_memory(RegionHandle& handle) noexcept {
   const SendLock::Guard guard(lock_);
-  for (std::size_t i = 0; i < peers_.links().size(); ++i)
-    peers_.links()[i]->deregister_memory(handle.links[i]);
+  for (const auto& link : peers_.links()) link->deregister_memory(handle.of(*link));
   regions_.remove(handle);
 }
 
@@ -129,8 +129,8 @@ void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const 
     } else {
       if (peers_.connect(peer) && peer.link->remote_memory(id)) {
         op.native = true;
-        op.remote_link = remote.links[peer.link_index];
-        op.local_link = local != nullptr ? local->links[peer.link_index] : LinkRegion{};
+        op.remote_link = remote.of(*peer.link);
+        op.local_link = local != nullptr ? local->of(*peer.link) : LinkRegion{};
         if (by_rts && peer.link->traits().either_way) ways_.choose(op);
       }
       sender_.post(peer, peer.waiting, op);
@@ -154,8 +154,8 @@ void RemoteOrigin::put_notified(PeerId id, const void* source, const RegionHandl
       finish(op, Result::bad_address);
     } else {
       op.native = peers_.connect(peer) && peer.link->traits().notified_puts;
-      if (op.native) op.remote_link = remote.links[peer.link_index];
-      op.local_link = op.native && local != nullptr ? local->links[peer.link_index] : LinkRegion{};
+      if (op.native) op.remote_link = remote.of(*peer.link);
+      op.local_link = op.native && local != nullptr ? local->of(*peer.link) : LinkRegion{};
       sender_.post(peer, peer.waiting, op);
     }
   }
@@ -179,7 +179,7 @@ bool RemoteOrigin::transfer_at_once(PeerId id, RemoteOp::Type type, void* memory
   const SendLock::Guard guard(lock_);
   const Peer& peer = peers_.at(id);
   if (!is_inside(remote, address, size) || !copies_now(peer)) return false;
-  const LinkRegion& there = remote.links[peer.link_index];
+  const LinkRegion& there = remote.of(*peer.link);
   const Link::Start start = type == RemoteOp::Type::put
                                 ? peer.link->put(id, memory, {}, address, there, size, nullptr)
                                 : peer.link->get(id, memory, {}, address, there, size, nullptr);
@@ -198,7 +198,7 @@ bool RemoteOrigin::put_pieces_at_once(PeerId id, std::span<const CopyPiece> piec
     bytes += piece.size;
   }
   if (!copies_now(peer) || fault(Fault::copy_refused) ||
-      !peer.link->put_pieces(id, pieces, remote.links[peer.link_index]))
+      !peer.link->put_pieces(id, pieces, remote.of(*peer.link)))
     return false;
   count_native(counters_, RemoteOp::Type::put, bytes);
   return true;

@@ -39,8 +39,8 @@ bool RemoteTarget::serve_put(Peer& peer, std::span<const std::byte> payload) {
            candidate.operation.generation == head.operation.generation;
   });
   if (put == incoming.end()) {
-    // A peer has at most one put under way per rail; more come only from a broken or hostile peer.
-    if (incoming.size() >= kMaxLinks) return false;
+    // A peer has at most one put under way per link; more come only from a broken or hostile peer.
+    if (incoming.size() >= LinkTraits::kKinds) return false;
     put = incoming.insert(incoming.end(), IncomingPut{head.operation, head.total, Result::ok});
   }
   if (bytes.empty() || bytes.size() > put->remaining) return false;

@@ -47,7 +47,7 @@ typedef struct lfc_operation {
 
 /* An lfc::RegionHandle: raw bytes that travel to peers. */
 typedef struct lfc_region {
-  uint64_t bytes[27];
+  uint64_t bytes[24];
 } lfc_region;
 
 /* Functions of the caller. lfc_adapter_progress() calls them, and so do the functions whose comment states it. */

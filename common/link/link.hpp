@@ -64,9 +64,6 @@ struct Operation {
   void (*done)(Operation* self, Result result) = nullptr;
 };
 
-// The largest number of links in one process: the handle of a region has one LinkRegion for each.
-inline constexpr std::size_t kMaxLinks = 8;
-
 // LinkRegion: a link's description of a registered piece of memory; `key` and `base` travel to peers.
 struct LinkRegion {
   std::uint64_t key = 0;

@@ -1,6 +1,13 @@
 #include "link/region.hpp"
 
+#include "base/build_stamp.hpp"
+
 namespace lfc {
+namespace {
+
+const BuildStamp stamp("region", {sizeof(RegionHandle), LinkTraits::kKinds});
+
+}  // namespace
 
 RegionHandle RegionTable::add(void* data, std::size_t size, std::uint32_t access) {
   Entry& entry = entries_.take();

@@ -4,6 +4,9 @@
 // host gives to peers by its own means; a peer's put, get or atomic names it. Every access that
 // the NI serves is checked against the table: id, generation, bounds and permission.
 //
+// It has a part for each kind of link, because the position of a link in a list differs between processes
+// (tests/unit/engine/link_lists_test.cpp).
+//
 //   RegionHandle handle = table.add(buffer, size, kRemoteRead | kRemoteWrite);
 //   std::byte* where = table.resolve(handle.id, handle.generation, address, size, kRemoteWrite);
 //   table.remove(handle);          // stale handles are refused from now on
@@ -32,7 +35,16 @@ struct RegionHandle {
   std::uint32_t generation = 0;
   std::uint64_t address = 0;
   std::uint64_t size = 0;
-  std::array<LinkRegion, kMaxLinks> links{};  // by position of the link in the NI
+  std::array<LinkRegion, LinkTraits::kKinds> links{};
+
+  // The part of this link; at a peer, of the owner's link of the same kind.
+  LinkRegion& of(const Link& link) noexcept { return links[place(link)]; }
+  const LinkRegion& of(const Link& link) const noexcept { return links[place(link)]; }
+
+ private:
+  static std::size_t place(const Link& link) noexcept {
+    return static_cast<std::size_t>(link.traits().kind);
+  }
 };
 static_assert(sizeof(RegionHandle) <= 256);
 

@@ -11,12 +11,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace lfc {
 
 struct LinkTraits {
+  // The kinds of links. Data that travels, such as the handle of a region, names a link by its kind, because the
+  // position of a link among those of a process has no meaning in another process. An engine has at most one link of
+  // each kind; several of one kind are behind a bond. `other`: of tests.
+  enum class Kind : std::uint8_t { other, loop, shm, verbs, tcp, ofi, sim, last_ = sim };
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::last_) + 1;
+
   std::string name;  // "shm", "tcp", ...: the name of its section in addresses, and for the user
+  Kind kind = Kind::other;
 
   // An arrival makes one of wait_fds() readable while the link is armed. Else it is polled by a timer.
   bool wakes = false;

@@ -1,4 +1,5 @@
-// World: several NIs joined by a SimFabric, for tests, with the credit law as a check.
+// World: several NIs joined by a SimFabric, for tests, with the credit law as a check. Every other NI has a further
+// link in front of that of the fabric, which reaches no peer. So the lists of links of two NIs differ.
 //
 //   World world(8, {.seed = 7}, {.initial_window = 1});
 //   world.ni(0).post(world.peer(0, 1), message);
@@ -16,6 +17,7 @@
 #include "engine/ni.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
+#include "sim/unshared_link.hpp"
 
 namespace lfc {
 
@@ -37,7 +39,9 @@ class World {
  public:
   using Node = SimFabric::Node;
 
-  World(Node nodes, const SimOptions& options, const Config& config)
+  // `odd_payload`: the payload of the largest frames of every other NI, if the fabric takes larger ones.
+  World(Node nodes, const SimOptions& options, const Config& config,
+        std::size_t odd_payload = SIZE_MAX)
       : fabric_(options), random_(options.seed ^ 0x5eed), ids_(nodes) {
     restart_faults(options.seed);
     for (Node node = 0; node < nodes; ++node) {
@@ -45,6 +49,7 @@ class World {
       own.name = {1, node};
       own.key = 0x1000 + node;
       auto& ni = *nis_.emplace_back(std::make_unique<Ni>(own));
+      if (node % 2 != 0) ni.add_link(std::make_unique<UnsharedLink>(odd_payload));
       ni.add_link(fabric_.make_link(ni.sink(), ni.counters()));
     }
     for (auto& ni : nis_) addresses_.push_back(*Address::parse(ni->open()));

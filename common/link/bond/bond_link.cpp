@@ -33,6 +33,7 @@ BondLink::~BondLink() {
 }
 
 void BondLink::add_rail(std::string label, std::unique_ptr<Link> rail, RailUse use) {
+  traits_.kind = rail->traits().kind;
   traits_.wakes = traits_.wakes && rail->traits().wakes;
   traits_.remote_memory = traits_.remote_memory && rail->traits().remote_memory;
   traits_.registration_costs |= rail->traits().registration_costs;

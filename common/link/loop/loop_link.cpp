@@ -18,7 +18,11 @@ struct FreeAligned {
 class LoopLink final : public Link {
  public:
   LoopLink(const LoopOptions& options, const Identity& identity, FrameSink& sink)
-      : Link({.name = "loop", .remote_memory = true, .copies_at_once = true, .one_sided = true}),
+      : Link({.name = "loop",
+              .kind = LinkTraits::Kind::loop,
+              .remote_memory = true,
+              .copies_at_once = true,
+              .one_sided = true}),
         shape_(options.ring),
         identity_(identity),
         sink_(sink),

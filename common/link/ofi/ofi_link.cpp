@@ -37,7 +37,7 @@ std::unique_ptr<Link> make_ofi_link(const OfiOptions& options, const Identity& i
 
 OfiLink::OfiLink(const OfiOptions& options, const Identity& identity, FrameSink& sink,
                  Counters& counters, std::unique_ptr<OfiFabric> fabric)
-    : Link({.name = options.name}),
+    : Link({.name = options.name, .kind = LinkTraits::Kind::ofi}),
       shared_{*this, options, identity, sink, counters, std::move(fabric)},
       node_tag_(node_tag()) {}
 

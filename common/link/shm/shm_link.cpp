@@ -29,6 +29,7 @@ class ShmLink final : public Link {
  public:
   ShmLink(const ShmOptions& options, OwnSegment&& segment, FrameSink& sink)
       : Link({.name = "shm",
+              .kind = LinkTraits::Kind::shm,
               .wakes = segment.bell() != nullptr,
               .arrives_in_send = true,
               .remote_memory = options.cma,

@@ -11,6 +11,7 @@ constexpr int kPollLimit = 64;
 
 SimLink::SimLink(SimFabric& fabric, SimFabric::Node node, FrameSink& sink, Counters& counters)
     : Link({.name = "sim",
+            .kind = LinkTraits::Kind::sim,
             .remote_memory = fabric.options_.remote_memory,
             .one_sided = fabric.options_.remote_memory,
             .notified_puts = fabric.options_.notified_puts != 0}),

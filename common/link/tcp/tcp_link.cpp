@@ -41,6 +41,7 @@ TcpOptions resolved(TcpOptions options) noexcept {
 TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink& sink,
                  Counters& counters)
     : Link({.name = options.name,
+            .kind = LinkTraits::Kind::tcp,
             .wakes = true,
             .remote_memory = true,
             .message_payload = limits::kTcpMessage,

@@ -65,7 +65,7 @@ constexpr auto kFarewell = 1s;  // for the peer's goodbye
 
 VerbsLink::VerbsLink(const VerbsOptions& options, const Identity& identity, FrameSink& sink,
                      Counters& counters, std::unique_ptr<Device> device)
-    : Link({.name = options.name, .wakes = true}),
+    : Link({.name = options.name, .kind = LinkTraits::Kind::verbs, .wakes = true}),
       shared_(*this, options, identity, sink, counters, std::move(device)),
       health_(*shared_.device, repeat_time(options.timeout) * (options.retries + 1)) {}
 

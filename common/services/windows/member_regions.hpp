@@ -1,6 +1,6 @@
-// MemberRegions: the region handles of all members of a window. A handle has 216 bytes, with room for eight links. This
-// table takes no memory for a part of the handles that is equal at all members with memory. For any other part, which
-// is the name, or the key or base of a link, it takes 8 bytes for each member.
+// MemberRegions: the region handles of all members of a window. A handle has 192 bytes, with room for each kind of
+// link. This table takes no memory for a part of the handles that is equal at all members with memory. For any other
+// part, which is the name, or the key or base of a link, it takes 8 bytes for each member.
 //
 //   MemberRegions regions;
 //   regions.set(ranks, [&](std::uint32_t rank) -> const RegionHandle& { return facts[rank].region; });
@@ -59,7 +59,7 @@ class MemberRegions {
   bool any_ = false;  // member has memory
   Name name_;         // of all members, unless they have own names
   bool own_names_ = false;
-  std::array<OnLink, kMaxLinks> links_;
+  std::array<OnLink, LinkTraits::kKinds> links_;
   std::uint32_t own_words_ = 0;
   std::vector<Name> names_;  // by rank, if the members have own names
   // own_words_ for each rank: by link its key and its base, where the members have own ones.
