@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.hpp"
 #include "base/stored_words.hpp"
 #include "services/windows/protocol/bundle.hpp"
 
@@ -112,8 +113,9 @@ Verdict Target::serve_accumulate(Rank from, WindowHead head, std::span<const std
                           static_cast<Element>(head.element)};
   if (!is_valid(what.operation, what.element) || head.bytes % size_of(what.element) != 0)
     return Verdict::malformed;
-  // Also without operands: a frame may request only as much as one frame could carry.
-  if (head.bytes > carrier_.frame_bytes()) return Verdict::malformed;
+  // Also without operands: a frame may request only as much as one frame could carry. The frames of its sender may be
+  // larger than ours, because it has other links.
+  if (head.bytes > limits::kWindowFrame) return Verdict::malformed;
   const bool operands = what.operation != Accumulate::no_op;
   if (rest.size() != (operands ? head.bytes : 0)) return Verdict::malformed;
   const bool fetches = static_cast<WindowKind>(head.kind) == WindowKind::fetch;

@@ -31,8 +31,8 @@ inline constexpr std::size_t kWords = 64;
 struct Setting {
   explicit Setting(Node nodes, Config config = {.initial_window = 1, .maximum_window = 2},
                    Flavor flavor = Flavor::create, const SimOptions& fabric = {.seed = 3},
-                   Node on_one_host = 0)
-      : world(nodes, fabric, config), memory(nodes) {
+                   Node on_one_host = 0, std::size_t odd_payload = SIZE_MAX)
+      : world(nodes, fabric, config, odd_payload), memory(nodes) {
     world_of_host = &world;
     finished.clear();
     std::vector<WindowFacts> facts;
