@@ -35,13 +35,14 @@ Suspicion recovery_of(const lfc_coll_parameters& parameters) noexcept {
              : Suspicion::never;
 }
 
-// A digest of the parameters that must be equal at all ranks.
+// A digest of the parameters that must be equal at all ranks. Open MPI chooses the component that serves a call by its
+// priority, at each rank by that rank's.
 std::uint64_t digest_of(const lfc_coll_parameters& parameters) {
   const CollOptions options = options_of(parameters, false);
-  return mix(mix(mix(mix(7, options.packet), options.window), options.fan),
-             (options.host_forwarding ? 1u : 0u) +
-                 2u * static_cast<unsigned>(recovery_of(parameters)) +
-                 8u * static_cast<unsigned>(options.shape));
+  return mix(
+      mix(mix(mix(mix(7, options.packet), options.window), options.fan), parameters.priority),
+      (options.host_forwarding ? 1u : 0u) + 2u * static_cast<unsigned>(recovery_of(parameters)) +
+          8u * static_cast<unsigned>(options.shape));
 }
 
 }  // namespace

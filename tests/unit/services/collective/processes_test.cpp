@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lfc/parameters.h"
+#include "services/collective/collectives.hpp"
 #include "unit/services/fake_port.hpp"
 
 using namespace lfc;
@@ -42,6 +44,18 @@ TEST_CASE("only processes with an engine and the same parameters take part", "[p
   CHECK(at.processes.why_not({1, 7}) != nullptr);
   CHECK(at.processes.max_payload({1, 2}) ==
         at.port.max_payload_of(*Address::parse(AddressWriter({{1, 2}, {}, 4}).finish())));
+}
+
+TEST_CASE("parameters by which ranks choose differently are compared", "[processes]") {
+  lfc_coll_options options{};
+  lfc_parameters_reset(lfc_coll_parameter_table(), &options.parameters);
+  const auto digest = [&] { return Collectives(options).processes().facts().parameters; };
+  const std::uint64_t usual = digest();
+  CHECK(digest() == usual);
+  options.parameters.recovery_delay = 7;  // of each rank's own
+  CHECK(digest() == usual);
+  options.parameters.priority = 5;
+  CHECK(digest() != usual);
 }
 
 TEST_CASE("a process is added to the engine's peers by its address, and may be out of reach",
