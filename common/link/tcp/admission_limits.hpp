@@ -27,6 +27,8 @@ class AdmissionLimits {
     if (now >= forget_) failed_ = 0;
   }
   bool has_failures() const noexcept { return failed_ != 0; }
+  // True: forget() makes room, left() does not.
+  bool has_too_many_failures() const noexcept { return failed_ >= kFailures; }
   bool is_room() const noexcept { return inside_ < places_ && inside_ + failed_ < kFailures; }
   void came() noexcept { ++inside_; }
   void left() noexcept { --inside_; }

@@ -1,10 +1,11 @@
 // Connection: the state of one TCP connection of the tcp link.
 //
-//   connecting -> hello_sent -> established        we connect
-//   accepted -> waiting -> established             the peer connects
-//   established -> closing -> dead                 we closed the peer; goodbye is on its way
+//   paused -> connecting -> hello_sent -> established   we connect
+//   accepted -> waiting -> established                  the peer connects
+//   established -> closing -> dead                      we closed the peer; goodbye is on its way
 //
-// `waiting` ends at once unless an older connection to the same process has not ended yet.
+// `paused` has no socket, and ends at once unless an earlier connection to the same process ended before it was
+// established (retries.hpp). `waiting` ends at once unless an older connection to the same process has not ended yet.
 // Threads: as Link.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "link/tcp/inbox.hpp"
 #include "link/tcp/memory.hpp"
 #include "link/tcp/outbox.hpp"
+#include "link/tcp/retries.hpp"
 #include "link/tcp/socket.hpp"
 #include "link/tcp/stream.hpp"
 #include "wire/address.hpp"
@@ -30,6 +32,7 @@ namespace lfc::tcp {
 using Clock = std::chrono::steady_clock;
 
 enum class State : std::uint8_t {
+  paused,
   connecting,
   hello_sent,
   accepted,
@@ -75,7 +78,10 @@ struct Connection {
   std::string link;                // the peer's link that listens, if we connect
   std::string to, from;            // addresses, for the user
   Key nonce;                       // of the hello
+  Clock::time_point since{};       // the process began to connect, or the connection was accepted
   Clock::time_point deadline = Clock::time_point::max();
+  Retries retries;                  // of a connection that we make
+  std::optional<IpAddress> caller;  // of an accepted one
 
   Outbox out;
   int error = 0;                 // errno of a failed send; poll() ends the connection

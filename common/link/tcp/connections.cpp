@@ -14,7 +14,6 @@ Slot& Connections::slot(PeerId peer) {
 bool Connections::setting_up(PeerId peer) const noexcept {
   if (peer >= slots_.size()) return false;
   const Slot& slot = slots_[peer];
-  if (slot.status == Slot::Status::crossed) return true;
   return slot.status == Slot::Status::live && !slot.connection->is(State::established);
 }
 
@@ -52,21 +51,9 @@ void Connections::kill(Connection& connection) noexcept {
   call_attention();
 }
 
-void Connections::note_missing(Clock::time_point now, std::vector<PeerId>& missing) {
-  for (PeerId peer = 0; peer < slots_.size(); ++peer) {
-    if (slots_[peer].status != Slot::Status::crossed || slots_[peer].deadline > now) continue;
-    slots_[peer].status = Slot::Status::broken;
-    missing.push_back(peer);
-  }
-}
-
 void Connections::note_deadlines(bool others) noexcept {
-  const bool connections = std::any_of(connections_.begin(), connections_.end(),
-                                       [](const auto& each) { return has_deadline(*each); });
-  const bool slots = std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
-    return slot.status == Slot::Status::crossed;
-  });
-  timed_ = connections || slots || others;
+  timed_ = others || std::any_of(connections_.begin(), connections_.end(),
+                                 [](const auto& each) { return needs_time(*each); });
 }
 
 void Connections::end(Connection& connection, std::string_view why) {
@@ -75,7 +62,7 @@ void Connections::end(Connection& connection, std::string_view why) {
   const PeerId peer = connection.peer;
   if (peer >= slots_.size() || slots_[peer].connection != &connection) return;
   const bool lost = !why.empty();
-  slots_[peer] = {lost ? Slot::Status::broken : Slot::Status::closed, nullptr, {}};
+  slots_[peer] = {lost ? Slot::Status::broken : Slot::Status::closed, nullptr};
   std::vector<Operation*> unfinished;
   operations_.take_all(peer, unfinished);
   for (Operation* operation : unfinished) operation->done(operation, Result::unreachable);

@@ -2,7 +2,7 @@
 // peers. end() ends a connection: its operations end, its peer is broken or closed, and poll() frees it at its end.
 //
 //   Connection& made = connections.adopt(std::move(socket), State::connecting);
-//   connections.slot(peer) = {Slot::Status::live, &made, {}};
+//   connections.slot(peer) = {Slot::Status::live, &made};
 //   if (Connection* own = connections.established(peer)) ...;
 //   connections.end(made, "the peer ended without a goodbye");   // calls the sink
 //   connections.free_dead(gone);                       // in poll(), where no pointer to a connection is in use
@@ -24,11 +24,9 @@ namespace lfc::tcp {
 
 // The state of a peer in this link.
 struct Slot {
-  // crossed: the peer's connection takes precedence over ours and must come soon.
-  enum class Status : std::uint8_t { none, live, crossed, closed, broken };
+  enum class Status : std::uint8_t { none, live, closed, broken };
   Status status = Status::none;
   Connection* connection = nullptr;  // with `live`
-  Clock::time_point deadline{};      // with `crossed`
 };
 
 class Connections {
@@ -63,13 +61,13 @@ class Connections {
   void fail(Connection& connection, int error) noexcept;
   void kill(Connection& connection) noexcept;  // dead at once; the sink is not called
   OperationTable& operations() noexcept { return operations_; }
-  // Marks as broken the `crossed` peers whose deadline has passed, and appends them to `missing`.
-  void note_missing(Clock::time_point now, std::vector<PeerId>& missing);
-  // A deadline has been set. note_deadlines() finds out whether any deadline is left; `others`: one is, elsewhere.
+  // A deadline has been set. note_deadlines() finds out whether any is left; `others`: one is, elsewhere.
   void note_deadline() noexcept { timed_ = true; }
   void note_deadlines(bool others) noexcept;
-  static bool has_deadline(const Connection& connection) noexcept {
-    return connection.deadline != Clock::time_point::max() && !connection.is(State::dead);
+  // A `waiting` connection has none, but check_time() looks whether the older one has ended.
+  static bool needs_time(const Connection& connection) noexcept {
+    const bool has_deadline = connection.deadline != Clock::time_point::max();
+    return (has_deadline && !connection.is(State::dead)) || connection.is(State::waiting);
   }
   std::vector<Operation*> take_cancelled() noexcept { return std::exchange(cancelled_, {}); }
   // Calls gone(connection) for each dead connection, then frees it.

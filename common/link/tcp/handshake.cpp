@@ -18,6 +18,9 @@ HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, He
   return fault == HeaderFault::length ? HeaderFault::none : fault;
 }
 
+// Whether the error means that the peer has closed the connection.
+bool is_close(int error) noexcept { return error == ECONNRESET || error == EPIPE; }
+
 // Whether the proof comes from the process whose key our hello was made with.
 bool is_answer(const Connection& connection, std::span<const std::byte> proof) {
   Key given;
@@ -47,7 +50,7 @@ void Handshake::establish(Connection& connection) noexcept {
 
 bool Handshake::connect(PeerId peer, const Address& address, std::string& why_not) {
   Slot& target = it_.connections.slot(peer);
-  if (target.status == Slot::Status::live || target.status == Slot::Status::crossed) return true;
+  if (target.status == Slot::Status::live) return true;
   if (target.status == Slot::Status::broken) {
     why_not = "the connection was lost before";
     return false;
@@ -57,28 +60,77 @@ bool Handshake::connect(PeerId peer, const Address& address, std::string& why_no
                                  : "the link does not know its own process's address yet";
     return false;
   }
-  const std::optional<Route> route = it_.routes.to(address, why_not);
-  if (!route) return false;
-  Socket socket =
-      Socket::connecting(route->from, route->to.ip, route->to.port, it_.socket_options, why_not);
-  if (!socket) return false;
-  Connection& connection = it_.connections.adopt(std::move(socket), State::connecting);
+  Connection& connection = it_.connections.adopt({}, State::paused);
   connection.peer = peer;
   connection.address = address;
+  if (!begin(connection, why_not)) {
+    it_.connections.kill(connection);
+    return false;
+  }
+  target = {Slot::Status::live, &connection};
+  return true;
+}
+
+bool Handshake::begin(Connection& connection, std::string& why_not) {
+  const std::optional<Route> route = it_.routes.to(*connection.address, why_not);
+  if (!route) return false;
+  connection.socket =
+      Socket::connecting(route->from, route->to.ip, route->to.port, it_.socket_options, why_not);
+  if (!connection.socket) return false;
   connection.link = route->link;
   connection.to = route->to.text();
   connection.from = route->from.text();
   if (it_.notice != nullptr) it_.notice("connecting to " + connection.ends() + ": " + route->why);
-  connection.deadline = Clock::now() + it_.connections.options.connect_timeout;
+  connection.state = State::connecting;
+  connection.since = Clock::now();
+  connection.deadline = connection.since + it_.connections.options.connect_timeout;
   it_.connections.note_deadline();
-  target = {Slot::Status::live, &connection, {}};
   it_.connections.watch(connection, EPOLLOUT);
   return true;
 }
 
+int Handshake::connect_late(Connection& connection) {
+  std::string why_not;
+  if (connection.is(State::paused)) {
+    if (!begin(connection, why_not)) it_.connections.end(connection, why_not);
+    return 1;
+  }
+  if (connection.socket.is_ready()) return finish_connect(connection);
+  it_.connections.end(connection, no_connection(connection, ETIMEDOUT));
+  return 1;
+}
+
+// Replaces a connection by one that connects after a pause.
+void Handshake::connect_again(Connection& connection, bool counts, Retries::Duration least) {
+  const auto pause = connection.retries.after_close(counts);
+  if (!pause) {
+    return it_.connections.end(
+        connection, connection.ends() + ": closed the connection instead of answering hello, " +
+                        std::to_string(Retries::kMost + 1) + " times in a row");
+  }
+  Connection& next = it_.connections.adopt({}, State::paused);
+  next.peer = connection.peer;
+  next.address = connection.address;
+  next.retries = connection.retries;
+  next.deadline = Clock::now() + std::max(*pause, least);
+  it_.connections.note_deadline();
+  it_.connections.slot(next.peer) = {Slot::Status::live, &next};
+  it_.connections.kill(connection);
+}
+
+void Handshake::end_with_errno(Connection& connection, int error) {
+  if (connection.is(State::hello_sent) && is_close(error)) return connect_again(connection, true);
+  it_.connections.end_with_errno(connection, error);
+}
+
 int Handshake::finish_connect(Connection& connection) {
-  if (const int error = connection.socket.pending_error(); error != 0) {
+  const int error = connection.socket.pending_error();
+  if (error != 0 && !is_close(error)) {
     it_.connections.end(connection, no_connection(connection, error));
+    return 1;
+  }
+  if (error != 0 || connection.socket.is_closed()) {
+    connect_again(connection, Clock::now() - connection.since <= Retries::kPrompt);
     return 1;
   }
   // No deadline from here on: the peer may compute for hours before it polls. If its process ends,
@@ -99,13 +151,8 @@ int Handshake::finish_connect(Connection& connection) {
 
 int Handshake::receive_reply(Connection& connection) {
   const Inbox::Got got = connection.in.read(connection.fd());
-  if (got == Inbox::Got::closed) {
-    it_.connections.end(connection,
-                        connection.ends() + ": closed the connection instead of answering hello");
-    return 1;
-  }
-  if (got == Inbox::Got::error) {
-    it_.connections.end_with_errno(connection, errno);
+  if (got == Inbox::Got::closed || got == Inbox::Got::error) {
+    end_with_errno(connection, got == Inbox::Got::closed ? ECONNRESET : errno);
     return 1;
   }
   Header header;
@@ -114,7 +161,8 @@ int Handshake::receive_reply(Connection& connection) {
   if (fault == HeaderFault::short_frame) return 0;
   const auto type = static_cast<FrameType>(header.type);
   if (fault == HeaderFault::none && header.length == 0 && type == FrameType::goodbye) {
-    crossed(connection);
+    // The peer's connection takes precedence, and is on its way.
+    connect_again(connection, true, it_.connections.options.connect_timeout);
     return 1;
   }
   const bool is_ack =
@@ -129,17 +177,6 @@ int Handshake::receive_reply(Connection& connection) {
   connection.in.consume(sizeof header + sizeof(Key));
   establish(connection);
   return 1;
-}
-
-// The peer's connection is on its way, and takes precedence.
-void Handshake::crossed(Connection& connection) {
-  Slot& target = it_.connections.slot(connection.peer);
-  if (target.connection == &connection) {
-    target = {Slot::Status::crossed, nullptr,
-              Clock::now() + it_.connections.options.connect_timeout};
-    it_.connections.note_deadline();
-  }
-  it_.connections.end(connection, {});
 }
 
 // --- A peer connects ---
@@ -185,7 +222,7 @@ void Handshake::check_hello(Connection& connection, std::span<const std::byte> h
   heard_.push_back(head.nonce);
   connection.nonce = head.nonce;
   connection.from = it_.own_ip.text();
-  connection.to = connection.socket.peer_address();
+  connection.to = connection.caller ? connection.caller->text() : "unknown";
   connection.address = std::move(address);
 }
 
@@ -193,8 +230,8 @@ void Handshake::check_hello(Connection& connection, std::span<const std::byte> h
 Connection* Handshake::find_other(const Connection& connection) noexcept {
   const ProcessName name = connection.address->identity().name;
   for (const auto& other : it_.connections.all()) {
-    const bool counts = other->is(State::connecting) || other->is(State::hello_sent) ||
-                        other->is(State::established);
+    const bool counts = other->is(State::paused) || other->is(State::connecting) ||
+                        other->is(State::hello_sent) || other->is(State::established);
     if (counts && other->address->identity().name == name) return other.get();
   }
   return nullptr;
@@ -221,7 +258,7 @@ int Handshake::admit(Connection& connection) {
   if (target.connection != nullptr && target.connection != ours)
     return 0;  // made by the sink in on_connect()
   if (ours != nullptr) it_.connections.kill(*ours);
-  target = {Slot::Status::live, &connection, {}};
+  target = {Slot::Status::live, &connection};
   connection.peer = peer;
   const Key proof = ack_proof(it_.identity, it_.link.name(), connection.nonce);
   queue_header(connection, FrameType::hello_ack, from.identity().tag,

@@ -1,13 +1,16 @@
 // Handshake: mutual authentication of connections until they are established. An accepted connection has no effect
-// before its hello has been checked (link/proof.hpp). One without a proper hello in time is dropped and counted.
+// before its hello has been checked (link/proof.hpp). One without a proper hello is dropped and counted.
 //
 //   if (!handshake.connect(peer, address, why_not)) ...      // ours: connecting -> hello_sent -> established
 //   events += handshake.finish_connect(connection);          // the socket is writable
 //   events += handshake.receive_reply(connection);           // hello_ack or goodbye
+//   events += handshake.connect_late(connection);            // its deadline has passed
 //   events += handshake.receive_hello(connection);           // the peer's: accepted -> waiting -> established
 //
 // When two processes connect to each other at once, the connection of the process with the lower name stays. That
 // process replies to the other's hello with goodbye; the other ends its own connection as soon as it sees either.
+// A connection of ours that ends before it is established is made again (retries.hpp). Its peer is lost if its
+// node refuses the connection, cannot be reached, or does not reply within connect_timeout.
 // Threads: as Link.
 #pragma once
 
@@ -48,14 +51,19 @@ class Handshake {
   // Establishes a `waiting` connection once no older connection to the same process exists. Returns the number of
   // events.
   int admit(Connection& connection);
+  // The deadline of a `connecting` or `paused` connection has passed. First the socket is examined, because this
+  // process may have been absent.
+  int connect_late(Connection& connection);
+  void end_with_errno(Connection& connection, int error);
 
  private:
+  bool begin(Connection& connection, std::string& why_not);
+  void connect_again(Connection& connection, bool counts, Retries::Duration least = {});
   void check_hello(Connection& connection, std::span<const std::byte> hello);
   Connection* find_other(const Connection& connection) noexcept;
   void establish(Connection& connection) noexcept;
   void queue_header(Connection& connection, FrameType type, std::uint32_t key,
                     std::span<const std::byte> payload);
-  void crossed(Connection& connection);
 
   const Parts it_;
   std::vector<Key> heard_;  // nonces of accepted hellos

@@ -28,14 +28,15 @@ std::optional<Route> Routes::to(const Address& peer, std::string& why_not) const
   return std::nullopt;
 }
 
-bool Routes::reach(const Address& peer, std::string& why_not) const {
-  const std::optional<Route> route = to(peer, why_not);
-  if (!route) return false;
+std::optional<Route> Routes::reach(const Address& peer, std::string& why_not) const {
+  std::optional<Route> route = to(peer, why_not);
+  if (!route) return std::nullopt;
   const auto other = std::find_if(others_.begin(), others_.end(), [&](const Interface& each) {
     return each.address == route->from;
   });
-  return can_reach(other == others_.end() ? interface_ : *other, route->to.ip, route->to.node,
-                   why_not);
+  const Interface& from = other == others_.end() ? interface_ : *other;
+  if (!can_reach(from, route->to.ip, route->to.node, why_not)) route.reset();
+  return route;
 }
 
 }  // namespace lfc::tcp

@@ -42,8 +42,8 @@ class Routes {
   const std::vector<std::byte>& own_address() const noexcept { return own_address_; }
 
   std::optional<Route> to(const Address& peer, std::string& why_not) const;
-  // Whether the kernel has a route to the peer. Sends nothing.
-  bool reach(const Address& peer, std::string& why_not) const;
+  // As to(), if the kernel has a route to the peer. Sends nothing.
+  std::optional<Route> reach(const Address& peer, std::string& why_not) const;
 
  private:
   const std::string name_;

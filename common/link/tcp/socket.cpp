@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,13 +124,22 @@ bool Socket::has_bytes() const noexcept {
   return ::recv(fd_, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-std::string Socket::peer_address() const {
+bool Socket::is_closed() const noexcept {
+  char byte;
+  return ::recv(fd_, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+bool Socket::is_ready() const noexcept {
+  pollfd question{fd_, POLLIN | POLLOUT, 0};
+  return ::poll(&question, 1, 0) > 0;
+}
+
+std::optional<IpAddress> Socket::peer_address() const noexcept {
   sockaddr_storage name{};
   socklen_t length = sizeof name;
-  const auto* const address = reinterpret_cast<sockaddr*>(&name);
-  if (::getpeername(fd_, reinterpret_cast<sockaddr*>(&name), &length) != 0) return "unknown";
-  const std::optional<IpAddress> ip = IpAddress::from(address);
-  return ip ? ip->text() : "unknown";
+  auto* const address = reinterpret_cast<sockaddr*>(&name);
+  if (::getpeername(fd_, address, &length) != 0) return std::nullopt;
+  return IpAddress::from(address);
 }
 
 namespace {

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -51,11 +52,14 @@ class Socket {
   int pending_error() const noexcept;
   // Whether received bytes have not been read yet.
   bool has_bytes() const noexcept;
+  // Whether the peer has closed the connection, and no byte is left to read.
+  bool is_closed() const noexcept;
+  // Whether a connection attempt has ended, or a listener has a connection to accept.
+  bool is_ready() const noexcept;
   VitalSigns vital_signs() const noexcept;
   // Time since the last packet of the peer by the kernel's count, also for a connection that has ended.
   std::chrono::milliseconds since_heard() const noexcept;
-  // The peer's address as text.
-  std::string peer_address() const;
+  std::optional<IpAddress> peer_address() const noexcept;
 
  private:
   int fd_ = -1;

@@ -106,7 +106,9 @@ bool TcpLink::reach(const Address& peer, std::string& why_not) {
     why_not = "it is this process itself";
     return false;
   }
-  return routes_.reach(peer, why_not);
+  const std::optional<Route> route = routes_.reach(peer, why_not);
+  if (route) unauthenticated_.expect(route->to.ip);
+  return route.has_value();
 }
 
 // --- Connections ---
@@ -166,6 +168,7 @@ int TcpLink::poll() noexcept {
 
 int TcpLink::serve(Connection& connection) {
   switch (connection.state) {
+    case State::paused: return 0;
     case State::connecting: return handshake_.finish_connect(connection);
     case State::hello_sent: {
       const int events = handshake_.receive_reply(connection);

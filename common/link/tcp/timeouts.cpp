@@ -31,7 +31,7 @@ int Timeouts::end_failed() {
       ::shutdown(connection->fd(), SHUT_WR);
     }
   }
-  for (const auto& [connection, error] : failed) connections_.end_with_errno(*connection, error);
+  for (const auto& [connection, error] : failed) handshake_.end_with_errno(*connection, error);
   for (Operation* operation : cancelled) operation->done(operation, Result::unreachable);
   free_dead();
   return static_cast<int>(failed.size() + cancelled.size());
@@ -47,32 +47,26 @@ void Timeouts::free_dead() noexcept {
 int Timeouts::check_time(Clock::time_point now) {
   std::vector<Connection*> late;
   std::vector<Connection*> waiting;
-  std::vector<PeerId> missing;
   unauthenticated_.resume_when_due(now);
   for (const auto& connection : connections_.all()) {
-    if (!Connections::has_deadline(*connection)) continue;
-    if (connection->deadline <= now) {
-      late.push_back(connection.get());
-    } else if (connection->is(State::waiting)) {
+    if (!Connections::needs_time(*connection)) continue;
+    if (connection->is(State::waiting)) {
       waiting.push_back(connection.get());
+    } else if (connection->deadline <= now) {
+      late.push_back(connection.get());
     }
   }
-  connections_.note_missing(now, missing);
   connections_.note_deadlines(unauthenticated_.is_paused());
+  int events = 0;
   for (Connection* connection : late) {
-    if (connection->is(State::connecting)) {
-      connections_.end(*connection, no_connection(*connection, ETIMEDOUT));
-    } else if (connection->is(State::closing)) {
+    if (connection->is(State::closing)) {
       discard(*connection);
       connections_.end(*connection, {});
+      ++events;
     } else {
-      unauthenticated_.drop(*connection);
+      events += handshake_.connect_late(*connection);
     }
   }
-  for (PeerId peer : missing)
-    connections_.report_broken(peer,
-                               "its connection, which takes precedence over ours, never came");
-  int events = static_cast<int>(late.size() + missing.size());
   for (Connection* connection : waiting) events += handshake_.admit(*connection);
   return events;
 }

@@ -42,26 +42,43 @@ int UnauthenticatedConnections::accept() {
     Connection& connection = connections_.adopt(std::move(socket), State::accepted);
     connection.unauthenticated = true;
     limits_.came();
-    connection.deadline = Clock::now() + connections_.options.connect_timeout;
-    connections_.note_deadline();
+    connection.since = Clock::now();
+    connection.caller = connection.socket.peer_address();
     connections_.watch(connection, EPOLLIN);
   }
-  return accepted + make_room();
+  return another_waits() ? accepted + make_room() : accepted;
 }
 
-// Makes room for connections that wait to be accepted: drops the one that has been idle longest, after kGrace. Until
-// then the listeners are not watched, because they would be readable at every poll. A connection with unread bytes is
-// not idle.
+bool UnauthenticatedConnections::another_waits() const noexcept {
+  return std::any_of(listeners_.begin(), listeners_.end(),
+                     [](const Socket& listener) { return listener.is_ready(); });
+}
+
+// A connection with unread bytes is not idle. Null: all have some.
+Connection* UnauthenticatedConnections::most_dispensable() const noexcept {
+  Connection* found = nullptr;
+  bool found_member = false;
+  for (const auto& connection : connections_.all()) {
+    if (!connection->is(State::accepted) || connection->socket.has_bytes()) continue;
+    const auto& caller = connection->caller;
+    const bool is_member = caller && members_.contains({caller->family, caller->bytes});
+    if (found != nullptr &&
+        std::pair(found_member, found->since) <= std::pair(is_member, connection->since))
+      continue;
+    found = connection.get();
+    found_member = is_member;
+  }
+  return found;
+}
+
+// Makes room for connections that wait to be accepted: drops the most dispensable one, if it has been idle for kGrace.
+// Until then the listeners are not watched, because they would be readable at every poll. If too many hellos were
+// invalid in the last second, only time makes room.
 int UnauthenticatedConnections::make_room() {
   const Clock::time_point now = Clock::now();
-  Connection* oldest = nullptr;
-  for (const auto& connection : connections_.all())
-    if (connection->is(State::accepted) && !connection->socket.has_bytes() &&
-        (oldest == nullptr || connection->deadline < oldest->deadline))
-      oldest = connection.get();
-  if (oldest != nullptr &&
-      oldest->deadline - connections_.options.connect_timeout + kGrace <= now) {
-    drop(*oldest);
+  Connection* const idle = limits_.has_too_many_failures() ? nullptr : most_dispensable();
+  if (idle != nullptr && idle->since + kGrace <= now) {
+    drop(*idle);
     return 1;
   }
   listen_again_ = now + kGrace;
@@ -94,6 +111,7 @@ void UnauthenticatedConnections::drop(Connection& connection) noexcept {
 void UnauthenticatedConnections::note_authenticated(Connection& connection) noexcept {
   if (connection.unauthenticated) limits_.left();
   connection.unauthenticated = false;
+  if (connection.caller) expect(*connection.caller);
 }
 
 }  // namespace lfc::tcp

@@ -1,6 +1,10 @@
 // UnauthenticatedConnections: accepted connections that have not passed the handshake yet. Their number is limited, and
-// so is the number of invalid hellos in a second. The one that has been idle longest is dropped for a new one.
+// so is the number of invalid hellos in a second. While there is room none is dropped because it is idle: its process
+// may compute before it sends its hello. When places are short, one is dropped for another that waits in the kernel:
+// the one that has been idle longest from an address of no member, or from a member's if there are no others. A member
+// that was dropped connects again (retries.hpp).
 //
+//   unauthenticated.expect(ip);                         // members of the job connect from there
 //   UnauthenticatedConnections unauthenticated(connections, counters, socket_options);
 //   if (!unauthenticated.listen_on(address, ports, port, why_not)) return false;
 //   events += unauthenticated.accept();                 // a listener is readable
@@ -10,6 +14,8 @@
 // Threads: as Link.
 #pragma once
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -29,6 +35,7 @@ class UnauthenticatedConnections {
   bool listen_on(const IpAddress& address, PortRange ports, std::uint16_t& port,
                  std::string& why_not);
   bool listens() const noexcept { return !listeners_.empty(); }
+  void expect(const IpAddress& member) { members_.insert({member.family, member.bytes}); }
   // ready() of the epoll set returns nullptr as data of a listener.
   bool watch_listeners() noexcept;
   int accept();
@@ -45,6 +52,8 @@ class UnauthenticatedConnections {
   bool is_paused() const noexcept { return listen_again_ != Clock::time_point::max(); }
 
  private:
+  Connection* most_dispensable() const noexcept;
+  bool another_waits() const noexcept;
   int make_room();
   void listen(bool on) noexcept;
 
@@ -52,6 +61,8 @@ class UnauthenticatedConnections {
   Counters& counters_;
   const SocketOptions& socket_options_;
   std::vector<Socket> listeners_;
+  // Addresses of processes that were to be reached, or have passed the handshake.
+  std::set<std::pair<sa_family_t, decltype(IpAddress::bytes)>> members_;
   AdmissionLimits limits_{limits::kTcpUnauthenticated};
   Clock::time_point listen_again_ = Clock::time_point::max();  // no connection is accepted before
 };

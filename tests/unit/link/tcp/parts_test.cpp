@@ -1,8 +1,9 @@
-// Parts of the link tcp that need no peer: the pace of polls, admission limits, the epoll set, active connections, and
-// a connection's end.
+// Parts of the link tcp that need no peer: the pace of polls, admission limits, retries, the epoll set, active
+// connections, and a connection's end.
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <string>
@@ -16,6 +17,7 @@
 #include "link/tcp/admission_limits.hpp"
 #include "link/tcp/connections.hpp"
 #include "link/tcp/pace.hpp"
+#include "link/tcp/retries.hpp"
 
 namespace lfc::tcp {
 namespace {
@@ -47,7 +49,7 @@ struct Table {
     others.push_back(ends[1]);
     Connection& connection = connections->adopt(Socket(ends[0]), State::established);
     connection.peer = peer;
-    connections->slot(peer) = {Slot::Status::live, &connection, {}};
+    connections->slot(peer) = {Slot::Status::live, &connection};
     connections->watch(connection, EPOLLIN);
     return connection;
   }
@@ -194,25 +196,42 @@ TEST_CASE("tcp: operations of a peer that is closed end later, with a poll", "[t
   CHECK(table.sink.all.empty());
 }
 
-TEST_CASE("tcp: who waits for a connection that takes precedence waits as long as was said",
-          "[tcp]") {
+TEST_CASE("tcp: a process connects again after pauses that double, and not without end", "[tcp]") {
+  Retries retries;
+  Retries::Duration expected = Retries::kShortest;
+  for (int i = 0; i < Retries::kMost; ++i) {
+    CHECK(retries.after_close(true) == expected);
+    expected = std::min(expected * 2, Retries::kLongest);
+    // A close that met no hello costs a pause, but no try.
+    for (int j = 0; j < 100 && i == Retries::kMost - 1; ++j) {
+      CHECK(retries.after_close(false) == expected);
+      expected = std::min(expected * 2, Retries::kLongest);
+    }
+  }
+  CHECK(expected == Retries::kLongest);
+  CHECK_FALSE(retries.after_close(true).has_value());
+}
+
+TEST_CASE("tcp: a connection that pauses or waits keeps the link looking at the clock", "[tcp]") {
   Table table;
   Connections& connections = *table.connections;
-  const Clock::time_point until = Clock::now() + 1h;
-  connections.slot(3) = {Slot::Status::crossed, nullptr, until};
-  CHECK(connections.setting_up(3));
-  connections.note_deadlines(false);
-  CHECK(connections.timed());
-  std::vector<PeerId> missing;
-  connections.note_missing(until - 1ms, missing);
-  CHECK(missing.empty());
-  connections.note_missing(until, missing);
-  CHECK(missing == std::vector<PeerId>{3});
-  CHECK_FALSE(connections.setting_up(3));
+  Connection& connection = table.made(3);
   connections.note_deadlines(false);
   CHECK_FALSE(connections.timed());
   connections.note_deadlines(true);
   CHECK(connections.timed());
+  connection.state = State::waiting;
+  CHECK(connections.setting_up(3));
+  connections.note_deadlines(false);
+  CHECK(connections.timed());
+  connection.state = State::paused;
+  connection.deadline = Clock::now() + 1h;
+  CHECK(connections.setting_up(3));
+  connections.note_deadlines(false);
+  CHECK(connections.timed());
+  connections.kill(connection);
+  connections.note_deadlines(false);
+  CHECK_FALSE(connections.timed());
 }
 
 }  // namespace lfc::tcp

@@ -26,9 +26,7 @@
 namespace lfc::tcp_world {
 
 TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaffected", "[tcp]") {
-  TcpOptions options = loopback();
-  options.connect_timeout = 100ms;
-  Node a(0, options);
+  Node a(0);
   Node b(1);
   const PeerId peer = b.connect(a);
   send_all({&a, &b}, b, peer, {FrameType::message, 1}, Bytes(10));
@@ -42,7 +40,6 @@ TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaf
   std::vector<Bytes> attacks{
       random_bytes(random, 4000),
       Bytes(24),
-      random_bytes(random, 10),  // and nothing after it
       hello(wrong_key, mallory),
       hello(key, mallory, FrameType::message),  // wrong type
       hello(key, random_bytes(random, 100)),    // no address
@@ -50,11 +47,7 @@ TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaf
       hello(key, b.blob),                       // genuine addresses have no key
       with_header(key.tag, FrameType::hello, mallory),
       hello(key, Bytes(kMaxAddress + 1)),  // too long
-      {},
   };
-  Bytes half = hello(key, mallory);
-  half.resize(half.size() / 2);
-  attacks.push_back(half);
   Bytes chatty = hello(key, mallory);
   chatty.resize(chatty.size() + 8);
   attacks.push_back(chatty);
@@ -68,7 +61,7 @@ TEST_CASE("tcp: unauthenticated connections are dropped and counted, others unaf
     clients.back()->write(attack);
   }
   pump({&a, &b}, [&] { return a.counters.get(Counter::frames_dropped) >= attacks.size(); });
-  pump_for({&a, &b}, 150ms);
+  pump_for({&a, &b}, 20ms);
   CHECK(a.counters.get(Counter::frames_dropped) == attacks.size());
   CHECK(a.connects == 1);
   for (const auto& client : clients) {  // the node has closed each of them
@@ -161,8 +154,12 @@ TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the sa
 
 TEST_CASE("tcp: a hello that arrived between polls is read before its connection counts as idle",
           "[tcp]") {
+  static int begun;
+  begun = 0;
+  TcpOptions options = loopback();
+  options.notice = [](std::string_view) { ++begun; };
   Node a(0);
-  Node b(1);
+  Node b(1, options);
   std::vector<std::unique_ptr<RawPeer>> clients;
   const PeerId peer = b.connect(a);
   pump_for({&a}, 5ms);  // accepts the connection, on which b has not sent a byte
@@ -175,44 +172,10 @@ TEST_CASE("tcp: a hello that arrived between polls is read before its connection
   pump({&a, &b}, [&] { return a.frames.size() == 1 || !b.broken.empty(); });
   CHECK(a.frames.size() == 1);
   CHECK(b.broken.empty());
+  CHECK(begun == 1);  // else the connection was made again
 }
 
 namespace {
-
-// A server on the port of a process that has exited.
-struct Impostor {
-  explicit Impostor(std::uint16_t port) : listener(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const int on = 1;
-    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_port = htons(port);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
-    REQUIRE(::listen(listener, 8) == 0);
-  }
-  ~Impostor() {
-    ::close(listener);
-    if (fd >= 0) ::close(fd);
-  }
-  // Returns all bytes that the node sends before it waits for a reply.
-  Bytes hello_of(Node& node) {
-    Bytes bytes;
-    pump({&node}, [&] {
-      if (fd < 0) fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
-      std::array<std::byte, 4096> some;
-      const ssize_t got = fd < 0 ? 0 : ::recv(fd, some.data(), some.size(), MSG_DONTWAIT);
-      if (got > 0) bytes.insert(bytes.end(), some.begin(), some.begin() + got);
-      Header header;
-      if (bytes.size() < sizeof header) return false;
-      std::memcpy(&header, bytes.data(), sizeof header);
-      return bytes.size() == sizeof header + header.length;
-    });
-    return bytes;
-  }
-  int listener;
-  int fd = -1;
-};
 
 bool holds(const Bytes& bytes, const Key& key) {
   Bytes wanted(sizeof key);

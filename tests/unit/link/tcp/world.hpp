@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -175,9 +176,14 @@ inline std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(list), end(list)));
 }
 
-// A plain blocking socket connected to the node's port.
+// A plain blocking socket connected to the node's port, from any address of the loopback interface.
 struct RawPeer {
-  explicit RawPeer(const Node& node) : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit RawPeer(const Node& node, const char* from = "127.0.0.1")
+      : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    REQUIRE(::inet_pton(AF_INET, from, &at.sin_addr) == 1);
+    REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(node.port());
@@ -196,7 +202,48 @@ struct RawPeer {
     static_cast<void>(::send(fd, data, size, MSG_NOSIGNAL));
   }
   void write(const Bytes& bytes) const { write(bytes.data(), bytes.size()); }
+  // Whether the node has closed the connection.
+  bool is_closed() const {
+    char byte = 0;
+    return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
   int fd;
+};
+
+// A server on the port of a process that has exited.
+struct Impostor {
+  explicit Impostor(std::uint16_t port)
+      : listener(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+    const int on = 1;
+    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(listener, 8) == 0);
+  }
+  ~Impostor() {
+    ::close(listener);
+    if (fd >= 0) ::close(fd);
+  }
+  // Returns all bytes that the node sends before it waits for a reply.
+  Bytes hello_of(Node& node) {
+    Bytes bytes;
+    pump({&node}, [&] {
+      if (fd < 0) fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+      std::array<std::byte, 4096> some;
+      const ssize_t got = fd < 0 ? 0 : ::recv(fd, some.data(), some.size(), MSG_DONTWAIT);
+      if (got > 0) bytes.insert(bytes.end(), some.begin(), some.begin() + got);
+      Header header;
+      if (bytes.size() < sizeof header) return false;
+      std::memcpy(&header, bytes.data(), sizeof header);
+      return bytes.size() == sizeof header + header.length;
+    });
+    return bytes;
+  }
+  int listener;
+  int fd = -1;
 };
 
 // The address that a hello carries.
