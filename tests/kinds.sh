@@ -106,6 +106,17 @@ small_coll_limit() { # small_coll_limit PLACE RANKS COMMUNICATORS
   [[ $(grep -o 'more than 256 communicators at a time are not served' "$output" | wc -l) == "$2" ]]
 }
 
+# A program in a world in which one limit is the smallest, and the others are as in the normal build.
+small_mpi() { # small_mpi LIMIT RANKS WITH PROGRAM ARGS...
+  local launcher
+  need_place host
+  build small small_worlds
+  use "$3"
+  export OMPI_MCA_mca_base_component_path=$LFC_BUILD/small/components:SYS_DEFAULT
+  says_ok "${launcher[@]}" -n "$2" --mca btl lfc --mca mpi_yield_when_idle 1 -x LFC_SMALL_WORLD=0 \
+    -x LFC_SMALL_WORLD_ONLY="$1" -x LFC_SMALL_WORLD_FAULTS=0 "$LFC_BUILD/small/tests/mpi/mpi_$4" "${@:5}"
+}
+
 # --- MPI programs -----------------------------------------------------------------------------------------------
 
 # The plugin out of the build tree, without installing it.
