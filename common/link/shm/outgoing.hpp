@@ -4,12 +4,16 @@
 //   Outgoing out(std::move(*place), std::move(watch), name);
 //   out.cma = single_copy.permitted(own_name, out.owner);
 //   out.writer.send(meta, slices, count);
-//   out.end(Outgoing::State::gone);             // no more frames go into the ring
+//   out.end(Outgoing::State::gone);             // no more frames go into the ring; it and the watch are given back
+//
+// A process may meet any number of peers that end before it (MPI_Comm_spawn), and Open MPI need not remove them. So an
+// Outgoing that has ended keeps neither memory of the peer nor a descriptor.
 //
 // Held by tests/unit/link/shm. Threads: as Link.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,13 +39,15 @@ struct Outgoing {
         owner(name),
         place(std::move(place_)),
         watch(std::move(watch_)) {
-    writer.set_cord(place.cord());
+    writer.set_cord(place->cord());
   }
 
-  // No more frames go into the ring, also none that the engine writes directly.
+  // No more frames go into the ring, also none that the engine writes directly: the writer touches it no more.
   void end(State how) noexcept {
     state = how;
     writer.shut();
+    place.reset();
+    watch.reset();
   }
 
   RingWriter writer;
@@ -49,8 +55,8 @@ struct Outgoing {
   bool cma = false;
   SegmentName owner;
   const char* why = "";
-  RemotePlace place;
-  ProcessWatch watch;
+  std::optional<RemotePlace> place;   // none: it has ended
+  std::optional<ProcessWatch> watch;  // likewise
 };
 
 // Whether the kernel copies between this process and a local peer. If not, the user gets one line about it.

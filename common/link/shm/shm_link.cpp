@@ -325,9 +325,9 @@ void ShmLink::check_lives() {
   for (PeerId peer = 0; peer < outgoing_.size(); ++peer) {
     Outgoing* out = outgoing(peer);
     if (out == nullptr || out->state != Outgoing::State::open) continue;
-    if (out->place.abandoned()) {
+    if (out->place->abandoned()) {
       out->end(Outgoing::State::gone);
-    } else if (out->watch.dead() && places_.find(peer) == nullptr) {
+    } else if (out->watch->dead() && places_.find(peer) == nullptr) {
       // With an incoming place its last frames come first, then the loss.
       fail(*out, kDied);
     }

@@ -199,6 +199,37 @@ TEST_CASE("shm: a peer that talks and is talked to costs one descriptor", "[shm]
   for (const auto& child : children) CHECK(child->finished());
 }
 
+// Open MPI need not remove a peer that has ended, and a process may spawn others without end.
+TEST_CASE("shm: a peer that has ended takes no descriptor and no memory, though it is never closed",
+          "[shm][process]") {
+  const bool killed = GENERATE(false, true);
+  SharedBoard board;
+  End a(1);
+  const std::size_t files = open_files(), mappings = shared_mappings();
+  Child child([&] {
+    End b(2);
+    board->post(b.blob);
+    if (!b.connect(a) || b.send(1, "x") != SendStatus::sent) return false;
+    board->step = 1;
+    if (!board->wait_for(2)) return false;
+    if (killed) pause();
+    return true;
+  });
+  REQUIRE(board->wait_for(1));
+  std::string why;
+  REQUIRE(a.link->connect(2, board->address(), why));
+  REQUIRE(a.send(2, "x") == SendStatus::sent);
+  REQUIRE(a.poll_until([&] { return a.sink.frames.size() == 1; }));
+  CHECK(open_files() > files);
+  CHECK(shared_mappings() > mappings);
+  board->step = 2;
+  if (killed) child.kill();
+  CHECK(child.finished() != killed);
+  CHECK(a.poll_until([&] { return open_files() == files && shared_mappings() == mappings; }));
+  CHECK(a.send(2, "x") == SendStatus::broken);
+  CHECK(a.link->ring(2)->send({FrameType::message, 0, 0}, nullptr, 0) == SendStatus::broken);
+}
+
 TEST_CASE("shm: nothing is left behind, not in /dev/shm and no open files", "[shm]") {
   const auto entries = [] {
     std::vector<std::string> names;

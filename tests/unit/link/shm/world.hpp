@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -176,6 +177,15 @@ inline std::size_t open_files() {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd"))
     ++count;
+  return count;
+}
+
+// Counts the mappings of shared memory of LFC.
+inline std::size_t shared_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += line.find("/memfd:lfc-") != std::string::npos;
   return count;
 }
 
