@@ -161,6 +161,7 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
       std::make_unique<lfc_coll_communicator>(std::move(state), options, aside_.get(), found);
   const std::lock_guard guard(mutex_);
   groups_.insert(made.get());
+  processes_.attach(made->communicator.members());
   ++groups_made_;
   return made.release();
 }
@@ -201,7 +202,9 @@ void Collectives::release(lfc_coll_communicator* communicator) {
   std::unique_ptr<TreeNode> tree = communicator->communicator.take_tree();
   const std::lock_guard guard(mutex_);
   groups_.erase(communicator);
+  const Membership members = communicator->communicator.members();
   delete communicator;
+  processes_.detach(members);
   if (tree != nullptr) lingering_.push_back(std::move(tree));
   sweep();
 }

@@ -129,6 +129,30 @@ std::optional<std::uint32_t> Processes::combine(std::span<const ProcessName> nam
   return agreement->combine(word, static_cast<std::uint32_t>(names.size()), is_hopeless);
 }
 
+// --- Communicators ---
+
+// The members are in the order of their names, and so of their jobs.
+template <class Change>
+void Processes::for_each_of_other_jobs(const Membership& members, Change change) {
+  const std::uint32_t own = port_->identity().name.job;
+  if (members.name(0).job == own && members.name(members.size() - 1).job == own) return;
+  const std::lock_guard guard(mutex_);
+  for (std::uint32_t member = 0; member < members.size(); ++member)
+    if (const ProcessName name = members.name(member); name.job != own) change(process(name));
+}
+
+void Processes::attach(const Membership& members) {
+  for_each_of_other_jobs(members, [](Process& known) { ++known.communicators; });
+}
+
+void Processes::detach(const Membership& members) noexcept {
+  for_each_of_other_jobs(members, [](Process& known) {
+    if (--known.communicators != 0) return;
+    known.arena.reset();
+    known.watch.reset();
+  });
+}
+
 // --- Boards ---
 
 PeerArena& Processes::local_peer(ProcessName name) {

@@ -23,6 +23,7 @@
 #include "machine/process_watch.hpp"
 #include "services/collective/arena.hpp"
 #include "services/collective/protocol/environment.hpp"
+#include "services/multicast/protocol/membership.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
@@ -60,6 +61,10 @@ class Processes final : public Environment {
   // cannot reach another one's memory, has ended, or has arrived too late (agreement.hpp).
   std::optional<std::uint32_t> combine(std::span<const ProcessName> names, std::uint32_t word,
                                        int (*progress)());
+  // A communicator has these members until detach(). Arenas and watches of processes of other jobs are given back with
+  // their last communicator, because a job may spawn others without end.
+  void attach(const Membership& members);
+  void detach(const Membership& members) noexcept;
   // Whether this process may read that one's memory.
   bool reads(ProcessName name);
   // Number of boards that this process has made.
@@ -80,6 +85,7 @@ class Processes final : public Environment {
     std::optional<Address> address;  // with facts, and not without
     std::unique_ptr<PeerArena> arena;
     std::unique_ptr<ProcessWatch> watch;  // a descriptor: one for all communicators
+    std::uint32_t communicators = 0;      // of a process of another job
     bool reported = false;                // it has been reported as unreachable
     std::optional<bool> readable;         // none: not tried yet
   };
@@ -88,6 +94,8 @@ class Processes final : public Environment {
   // With the mutex held.
   Process& process(ProcessName name) { return processes_[name.packed()]; }
   PeerArena& local_peer(ProcessName name);
+  template <class Change>
+  void for_each_of_other_jobs(const Membership& members, Change change);
   Agreement* agreement_of(ProcessName first);
   bool open_through_proc(std::span<const ProcessName> names);
   bool cannot_arrive(ProcessName name) noexcept;

@@ -1,7 +1,9 @@
-// Processes over a fake port: members of communicators, payload sizes, and processes out of reach.
+// Processes over a fake port: members of communicators, payload sizes, processes out of reach, and those of other jobs.
 #include "services/collective/processes.hpp"
 
 #include <cstdint>
+#include <filesystem>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -18,16 +20,21 @@ constexpr std::uint64_t kParameters = 5;
 
 struct Job {
   Job() { processes.use(port); }
-  void introduce(std::uint32_t rank, const Facts& facts, bool with_address = true) {
-    const Identity identity{{1, rank}, random_key(), 4};
+  void introduce(std::uint32_t rank, const Facts& facts, bool with_address = true,
+                 std::uint32_t job = 1) {
+    const Identity identity{{job, rank}, random_key(), 4};
     const std::vector<std::byte> address =
         with_address ? AddressWriter(identity).finish() : std::vector<std::byte>();
-    processes.introduce({1, rank}, std::as_bytes(std::span(&facts, 1)), address);
+    processes.introduce({job, rank}, std::as_bytes(std::span(&facts, 1)), address);
   }
 
   FakePort port;
   Processes processes{kParameters};
 };
+
+std::ptrdiff_t open_files() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
 
 }  // namespace
 
@@ -67,4 +74,31 @@ TEST_CASE("a process is added to the engine's peers by its address, and may be o
   CHECK(at.processes.peer({1, 2}) == 2);
   CHECK(at.port.added == std::vector<std::uint32_t>{2});
   CHECK(at.processes.peer({1, stranger}) == kNoPeer);
+}
+
+TEST_CASE("arena and watch of a process of another job are kept until its last communicator ends",
+          "[processes]") {
+  Job at;
+  const Processes child(kParameters);
+  const std::uint32_t own = at.port.identity().name.job;
+  const ProcessName name{own + 1, 3};
+  const Membership both({at.port.identity().name, name}, {7, 7});
+  at.introduce(name.rank, child.facts(), true, name.job);
+  const std::ptrdiff_t before = open_files();
+  const auto use = [&] {
+    REQUIRE(at.processes.reaches_boards(name));
+    REQUIRE_FALSE(at.processes.has_ended(name));
+    CHECK(open_files() > before);
+  };
+  at.processes.attach(both);
+  at.processes.attach(both);
+  use();
+  at.processes.detach(both);
+  CHECK(open_files() > before);
+  at.processes.detach(both);
+  CHECK(open_files() == before);
+  at.processes.attach(both);  // a new communicator finds it again
+  use();
+  at.processes.detach(both);
+  CHECK(open_files() == before);
 }
