@@ -2,25 +2,26 @@
 
 #include <mutex>
 
+#include "base/lasting.hpp"
 #include "services/neon/neon_counters.hpp"
 
 namespace lfc::neon {
 namespace {
 
 std::mutex mutex;
-std::shared_ptr<NeonService> kept;  // so that counters of freed windows stay
+Lasting<std::shared_ptr<NeonService>> kept;  // so that counters of freed windows stay
 
 std::shared_ptr<NeonService> service_in_use() {
   const std::lock_guard guard(mutex);
-  return kept;
+  return *kept;
 }
 
 }  // namespace
 
 std::shared_ptr<NeonService> native_service() {
   const std::lock_guard guard(mutex);
-  if (kept == nullptr) kept = NeonService::of_process();
-  return kept;
+  if (*kept == nullptr) *kept = NeonService::of_process();
+  return *kept;
 }
 
 }  // namespace lfc::neon
@@ -35,5 +36,5 @@ unsigned long long lfc_neon_counter(size_t which) {
 }
 void lfc_neon_close(void) {
   const std::lock_guard guard(lfc::neon::mutex);
-  lfc::neon::kept.reset();
+  lfc::neon::kept->reset();
 }

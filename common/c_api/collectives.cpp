@@ -6,13 +6,14 @@
 #include <optional>
 #include <string>
 
+#include "base/lasting.hpp"
 #include "engine/process_ni.hpp"
 #include "services/collective/collectives.hpp"
 
 namespace {
 
-lfc::Collectives* engine = nullptr;  // of this process
-std::shared_ptr<lfc::Ni> ni;         // on which it runs
+lfc::Collectives* engine = nullptr;         // of this process
+lfc::Lasting<std::shared_ptr<lfc::Ni>> ni;  // on which it runs
 
 // Whether the call ends at once, with `status`, because it has no bytes.
 bool is_nothing(const lfc_coll_call& call, lfc_coll_status& status) noexcept {
@@ -53,14 +54,15 @@ const void* lfc_coll_open(const lfc_coll_options* options, size_t* size) {
 void lfc_coll_close(void) {
   delete engine;
   engine = nullptr;
-  ni.reset();
+  ni->reset();
 }
 
 bool lfc_coll_start_service(bool threads) {
   if (engine == nullptr) return false;
-  ni = lfc::process_ni();
-  if (ni != nullptr) engine->start_service(ni->services(), ni->host(), threads);
-  return ni != nullptr;
+  const std::shared_ptr<lfc::Ni> found = lfc::process_ni();
+  *ni = found;
+  if (found != nullptr) engine->start_service(found->services(), found->host(), threads);
+  return found != nullptr;
 }
 
 bool lfc_coll_knows(lfc_coll_process process) {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/choice.hpp"
+#include "base/lasting.hpp"
 #include "base/limits.hpp"
 #include "base/nearest.hpp"
 #include "engine/open.hpp"
@@ -54,8 +55,8 @@ constexpr Accepted one_of(std::span<const lfc_text> words) { return {.words = wo
 
 // Returns a text that exists as long as the library.
 const char* lasting(std::string text) {
-  static std::forward_list<std::string> texts;
-  return texts.emplace_front(std::move(text)).c_str();
+  static lfc::Lasting<std::forward_list<std::string>> texts;
+  return texts->emplace_front(std::move(text)).c_str();
 }
 
 template <class T>

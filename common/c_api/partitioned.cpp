@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 
+#include "base/lasting.hpp"
 #include "engine/process_ni.hpp"
 #include "services/partitioned/partitioned.hpp"
 
@@ -15,8 +16,8 @@ namespace {
 using lfc::Partitioned;
 using Totals = lfc::partitioned::Totals;
 
-Partitioned* engine = nullptr;  // of this process
-std::shared_ptr<lfc::Ni> ni;    // on which it runs
+Partitioned* engine = nullptr;              // of this process
+lfc::Lasting<std::shared_ptr<lfc::Ni>> ni;  // on which it runs
 lfc_part_host host{};
 
 struct CounterRow {
@@ -68,9 +69,9 @@ bool lfc_part_open(const lfc_part_host* from) try {
         host.done(owner, static_cast<lfc_part_status>(status), bytes);
       },
       host.dropped};
-  if (engine == nullptr) ni = lfc::process_ni();
-  if (engine == nullptr && ni != nullptr)
-    engine = new Partitioned(ni->services(), ni->remote(), told);
+  if (engine == nullptr) *ni = lfc::process_ni();
+  if (engine == nullptr && *ni != nullptr)
+    engine = new Partitioned((*ni)->services(), (*ni)->remote(), told);
   return engine != nullptr;
 } catch (const std::exception&) {
   return false;
@@ -79,7 +80,7 @@ bool lfc_part_open(const lfc_part_host* from) try {
 void lfc_part_close(void) {
   delete engine;
   engine = nullptr;
-  ni.reset();
+  ni->reset();
 }
 
 lfc_part_request* lfc_part_send(const lfc_part_shape* shape, const void* data, void* owner) try {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "engine/process_ni.hpp"
 #include "services/windows/notified_access.hpp"
 #include "services/windows/window_service.hpp"
@@ -33,7 +34,7 @@ static_assert(sizeof(lfc_rma_run) == sizeof(lfc::Run) &&
               offsetof(lfc_rma_run, repeat) == offsetof(lfc::Run, repeat));
 
 // Held as long as the component is open.
-std::shared_ptr<lfc::WindowService> windows;
+lfc::Lasting<std::shared_ptr<lfc::WindowService>> windows;
 lfc_rma_host host{};
 
 lfc_rma_status to_c(WindowStatus status) noexcept { return static_cast<lfc_rma_status>(status); }
@@ -85,22 +86,22 @@ const lfc_rma_run* lfc_rma_runs_data(const lfc_rma_runs* runs, size_t* count) {
 bool lfc_rma_open(const lfc_rma_host* from) try {
   static std::mutex opening;
   const std::lock_guard guard(opening);
-  if (windows != nullptr) return true;
+  if (*windows != nullptr) return true;
   host = *from;
   const lfc::WindowHost told{host.progress, [](void* request, WindowStatus status) {
                                host.finished(request, to_c(status));
                              }};
-  static lfc::PerProcess<lfc::WindowService> shared;
-  windows = shared.get(
+  static lfc::Lasting<lfc::PerProcess<lfc::WindowService>> shared;
+  *windows = shared->get(
       [&](lfc::Ni& ni) { return lfc::WindowService(ni.services(), ni.remote(), ni.host(), told); });
-  return windows != nullptr;
+  return *windows != nullptr;
 } catch (const std::exception&) {
   return false;
 }
 
-void lfc_rma_close(void) { windows.reset(); }
+void lfc_rma_close(void) { windows->reset(); }
 
-int lfc_rma_serve(void) { return windows == nullptr ? 0 : windows->serve_host(); }
+int lfc_rma_serve(void) { return *windows == nullptr ? 0 : (*windows)->serve_host(); }
 
 lfc_rma_segment* lfc_rma_segment_create(size_t size) try {
   auto memory = lfc::SharedMemory::create(size);
@@ -134,7 +135,7 @@ lfc_rma_window* lfc_rma_window_create(const lfc_rma_shape* from) try {
   shape.control_offset = from->control_offset;
   shape.memory_offset = from->memory_offset;
   if (from->segment != nullptr) shape.segment = std::move(from->segment->memory);
-  return reinterpret_cast<lfc_rma_window*>(windows->create(std::move(shape)).release());
+  return reinterpret_cast<lfc_rma_window*>((*windows)->create(std::move(shape)).release());
 } catch (const std::exception&) {
   return nullptr;
 }

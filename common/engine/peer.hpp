@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "base/lazy_queue.hpp"
 #include "engine/flow.hpp"
 #include "engine/remote_memory.hpp"
@@ -47,8 +48,9 @@ struct alignas(kCacheLine) Peer {
   bool is_lost() const noexcept { return state >= State::broken; }
   // The traits of the link that carries its frames; named "none" if no link does.
   const LinkTraits& traits() const noexcept {
-    static const LinkTraits none{.name = "none"};
-    return link == nullptr ? none : link->traits();
+    if (link != nullptr) return link->traits();
+    static Lasting<LinkTraits> none(LinkTraits{.name = "none"});
+    return *none;
   }
 
   PeerId id;

@@ -3,22 +3,24 @@
 #include <mutex>
 #include <utility>
 
+#include "base/lasting.hpp"
+
 namespace lfc {
 namespace {
 
 std::mutex mutex;
-std::shared_ptr<Ni> shared;
+Lasting<std::shared_ptr<Ni>> shared;
 
 }  // namespace
 
 std::shared_ptr<Ni> process_ni() noexcept {
   const std::lock_guard guard(mutex);
-  return shared;
+  return *shared;
 }
 
 void set_process_ni(std::shared_ptr<Ni> ni) noexcept {
   const std::lock_guard guard(mutex);
-  shared.swap(ni);
+  shared->swap(ni);
 }
 
 }  // namespace lfc

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "base/errors.hpp"
+#include "base/lasting.hpp"
 #include "sync/fence.hpp"
 
 namespace lfc {
@@ -58,15 +59,15 @@ class Ringer {
 
 std::shared_ptr<const Ringer> Ringer::of_process() {
   static std::mutex mutex;
-  static std::weak_ptr<const Ringer> only;
+  static Lasting<std::weak_ptr<const Ringer>> only;
   const std::lock_guard guard(mutex);
-  std::shared_ptr<const Ringer> ringer = only.lock();
+  std::shared_ptr<const Ringer> ringer = only->lock();
   if (ringer != nullptr) return ringer;
   auto made = std::make_shared<Ringer>();
   made->socket_ = FileDescriptor(::socket(AF_UNIX, kDatagrams, 0));
   if (!made->socket_.is_open()) return nullptr;
   made->provide();
-  only = ringer = made;
+  *only = ringer = made;
   return ringer;
 }
 

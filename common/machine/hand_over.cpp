@@ -20,6 +20,7 @@
 #include <unordered_map>
 
 #include "base/errors.hpp"
+#include "base/lasting.hpp"
 
 namespace lfc::hand_over {
 namespace {
@@ -49,8 +50,8 @@ bool renew_after_fork(Offers& offers) noexcept {
 }
 
 Offers& of_process() {
-  static auto& only = *new Offers;  // threads outlive exit handlers
-  return only;
+  static Lasting<Offers> only;
+  return *only;
 }
 
 // In no folder, because the first byte is 0.

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/lasting.hpp"
+
 namespace lfc {
 namespace {
 
@@ -28,15 +30,14 @@ Process open_process(std::uint32_t pid) {
 // The pidfd that other watches use, unless it is that of an earlier process with this pid.
 Process shared_process(std::uint32_t pid) {
   static std::mutex mutex;
-  static auto& watched =
-      *new std::unordered_map<std::uint32_t, std::weak_ptr<const FileDescriptor>>;
+  static Lasting<std::unordered_map<std::uint32_t, std::weak_ptr<const FileDescriptor>>> watched;
   const std::lock_guard guard(mutex);
-  if (const auto known = watched.find(pid); known != watched.end())
+  if (const auto known = watched->find(pid); known != watched->end())
     if (Process process = known->second.lock(); process != nullptr && !has_ended(*process))
       return process;
   Process process = open_process(pid);
-  std::erase_if(watched, [](const auto& entry) { return entry.second.expired(); });
-  if (process != nullptr) watched[pid] = process;
+  std::erase_if(*watched, [](const auto& entry) { return entry.second.expired(); });
+  if (process != nullptr) (*watched)[pid] = process;
   return process;
 }
 

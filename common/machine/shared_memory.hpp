@@ -81,9 +81,13 @@ class SharedMemory {
   static std::optional<SharedMemory> create(std::size_t size, std::string& why_not);
   static std::optional<SharedMemory> open(const SharedMemoryName& name, std::string& why_not);
   // For callers that can do without and need no reason.
-  static std::optional<SharedMemory> create(std::size_t size) { return create(size, nobody()); }
+  static std::optional<SharedMemory> create(std::size_t size) {
+    std::string unread;
+    return create(size, unread);
+  }
   static std::optional<SharedMemory> open(const SharedMemoryName& name) {
-    return open(name, nobody());
+    std::string unread;
+    return open(name, unread);
   }
 
   const SharedMemoryName& name() const noexcept { return file_.name(); }
@@ -94,10 +98,6 @@ class SharedMemory {
  private:
   SharedMemory() = default;
   static std::optional<SharedMemory> mapped(std::optional<SharedFile> file, std::string& why_not);
-  static std::string& nobody() {
-    static thread_local std::string unread;
-    return unread;
-  }
 
   SharedFile file_;
   Mapping mapping_;

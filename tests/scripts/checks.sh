@@ -181,6 +181,19 @@ expect 0 '' scripts/checks/sanitized sanitized
 object $objects/a.o address,undefined
 expect 1 '^a test is checked' scripts/checks/sanitized sanitized
 
+# A static object, and one of each thread, that is destroyed at its end; in a component, liblfc, and a public library.
+printf 'struct A { ~A(); }; A::~A() {} thread_local A a; extern "C" void NEON_Put() { (void)&a; }\n' >thread_end.cpp
+component ''
+expect 0 '' scripts/checks/exports components
+printf 'namespace lfc { struct A { ~A(); }; A::~A() {} static A a; }\n' | g++ -shared -fPIC -x c++ - -o components/liblfc.so.0
+expect 1 'liblfc.so.0 destroys objects at exit, by __cxa_atexit: make' scripts/checks/exports components
+printf 'namespace lfc { void f() {} }\n' | g++ -shared -fPIC -x c++ - -o components/liblfc.so.0
+g++ -shared -fPIC -fvisibility=hidden thread_end.cpp -o libmpix_neon.so
+expect 1 'libmpix_neon.so destroys objects at exit, by .*__cxa_thread_atexit' scripts/checks/exports components libmpix_neon.so
+component 'int atexit(void (*)(void)); static void f(void) {} __attribute__((constructor)) static void g(void) { atexit(f); }'
+expect 1 'mca_btl_x.so destroys objects at exit, by __cxa_atexit: make' scripts/checks/exports components
+component ''
+
 # The next checks read the tree itself: a copy, in which they find nothing until a mistake is made.
 mkdir copy
 tar -C "$tree" --exclude ./build --exclude ./.git -cf - . | tar -C copy -xf -

@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "base/lasting.hpp"
+
 namespace lfc::verbs {
 namespace {
 
@@ -72,9 +74,9 @@ std::optional<Api> load(std::string& why_not) {
 }  // namespace
 
 const Api* load_api(std::string& why_not) {
-  static std::string why;
-  static const std::optional<Api> api = load(why);
-  why_not = why;
+  static Lasting<std::string> why;
+  static const std::optional<Api> api = load(*why);
+  why_not = *why;
   return api ? &*api : nullptr;
 }
 

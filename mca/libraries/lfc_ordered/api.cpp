@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "base/limits.hpp"
 #include "engine/host_call.hpp"
 #include "engine/process_ni.hpp"
@@ -41,8 +42,8 @@ struct Service {
 };
 
 std::shared_ptr<Service> service() {
-  static lfc::PerProcess<Service> shared;
-  return shared.get([](lfc::Ni& ni) { return Service(ni); });
+  static lfc::Lasting<lfc::PerProcess<Service>> shared;
+  return shared->get([](lfc::Ni& ni) { return Service(ni); });
 }
 
 // The facts that each rank sends to the others at open().

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/lasting.hpp"
 #include "calls.hpp"
 #include "handles.hpp"
 #include "neon.h"
@@ -27,13 +28,13 @@ struct neon_job {
 namespace {
 
 lfc::neon::Window* window = nullptr;  // the one and only
-lfc::neon::Handles<neon_job> jobs;
-lfc::neon::Handles<neon_memory> memories;
+lfc::Lasting<lfc::neon::Handles<neon_job>> jobs;
+lfc::Lasting<lfc::neon::Handles<neon_memory>> memories;
 
 // Returns whether the bytes lie in the registered memory. No bytes need none.
 bool covers(neon_memhandle handle, const void* data, size_t size) {
   if (handle == nullptr && size == 0) return true;
-  const neon_memory* const memory = memories.find(handle);
+  const neon_memory* const memory = memories->find(handle);
   if (memory == nullptr) return false;
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   const auto first = reinterpret_cast<std::uintptr_t>(memory->address);
@@ -109,20 +110,20 @@ neon_handle start(const void* buffer, size_t size, neon_memhandle memory, neon_s
   auto* job = new neon_job(begun);
   const int state = look(*job);
   if (status != nullptr) *status = state;
-  return jobs.enter(job);
+  return jobs->enter(job);
 }
 
 // Ends a put or get that is complete, or has failed; a post stays.
 int finish(neon_handle handle, neon_job& job, int state) {
   if (state == NEON_PENDING || job.is_post) return state;
   if (job.confirmation != MPI_REQUEST_NULL) MPI_Request_free(&job.confirmation);
-  jobs.end(handle);
+  jobs->end(handle);
   return state;
 }
 
 // Returns the post with this handle; null: it is none.
 neon_job* find_post(neon_handle handle) {
-  neon_job* const job = jobs.find(handle);
+  neon_job* const job = jobs->find(handle);
   return job != nullptr && job->is_post ? job : nullptr;
 }
 
@@ -154,12 +155,12 @@ neon_memhandle NEON_Register(void* address, size_t size, int flags) {
   const bool none = address == nullptr && size > 0;
   const bool wraps = size > PTRDIFF_MAX || reinterpret_cast<std::uintptr_t>(address) + size < size;
   if (window == nullptr || none || wraps || flags != 0) return nullptr;
-  return memories.enter(new neon_memory{static_cast<char*>(address), size});
+  return memories->enter(new neon_memory{static_cast<char*>(address), size});
 }
 
 int NEON_Unregister(neon_memhandle memory) {
-  if (memories.find(memory) == nullptr) return -MPI_ERR_ARG;
-  memories.end(memory);
+  if (memories->find(memory) == nullptr) return -MPI_ERR_ARG;
+  memories->end(memory);
   return NEON_COMPLETE;
 }
 
@@ -174,7 +175,7 @@ neon_handle NEON_Post(void* address, size_t size, int num_ranks, const int* list
   if (error != MPI_SUCCESS) return failed(status, error);
   auto* post = new neon_job{request, true};
   const int state = announce(*post, status);
-  if (state == NEON_COMPLETE) return jobs.enter(post);
+  if (state == NEON_COMPLETE) return jobs->enter(post);
   MPI_Request_free(&post->request);
   delete post;
   return nullptr;
@@ -193,7 +194,7 @@ int NEON_Unpost(neon_handle post) {
   if (job == nullptr) return -MPI_ERR_REQUEST;
   int error = MPI_SUCCESS;
   if (job->request != MPI_REQUEST_NULL) error = MPI_Request_free(&job->request);
-  jobs.end(post);
+  jobs->end(post);
   return -error;
 }
 
@@ -217,7 +218,7 @@ neon_handle NEON_Get(void* buffer, size_t size, int source_rank, int tag, size_t
 }
 
 int NEON_Wait(neon_handle handle, neon_flag_t flags) {
-  neon_job* const job = jobs.find(handle);
+  neon_job* const job = jobs->find(handle);
   if (job == nullptr) return -MPI_ERR_REQUEST;
   if ((flags & ~STRONG) != 0) return -MPI_ERR_ARG;
   if (job->state == NEON_PENDING) job->state = -MPI_Wait(&job->request, MPI_STATUS_IGNORE);
@@ -227,7 +228,7 @@ int NEON_Wait(neon_handle handle, neon_flag_t flags) {
 }
 
 int NEON_Test(neon_handle handle, neon_flag_t flags) {
-  neon_job* const job = jobs.find(handle);
+  neon_job* const job = jobs->find(handle);
   if (job == nullptr) return -MPI_ERR_REQUEST;
   if ((flags & ~STRONG) != 0) return -MPI_ERR_ARG;
   return finish(handle, *job, look(*job, flags));

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/lasting.hpp"
 #include "emulation.hpp"
 #include "native.hpp"
 #include "ompi_glue.h"
@@ -17,28 +18,28 @@ namespace {
 std::atomic<int> keyval{MPI_KEYVAL_INVALID};  // made when a window is first attached
 std::mutex keyval_making;
 SpinLock windows_lock;
-std::vector<Window*> windows;      // open ones
-std::atomic<unsigned> changes{0};  // of the list
+Lasting<std::vector<Window*>> windows;  // open ones
+std::atomic<unsigned> changes{0};       // of the list
 
 int poll_windows() {
   if (!windows_lock.try_lock())
     return 0;  // another thread holds it, or a caller of this function does
   int events = 0;
-  for (Window* each : windows) events += each->poll();
+  for (Window* each : *windows) events += each->poll();
   windows_lock.unlock();
   return events;
 }
 
 void add_window(Window* window) {
   const std::lock_guard guard(windows_lock);
-  windows.push_back(window);
-  if (windows.size() == 1) lfc_progress_add(poll_windows);
+  windows->push_back(window);
+  if (windows->size() == 1) lfc_progress_add(poll_windows);
 }
 
 void remove_window(Window* window) {
   const std::lock_guard guard(windows_lock);
-  windows.erase(std::find(windows.begin(), windows.end(), window));
-  if (windows.empty()) lfc_progress_remove(poll_windows);
+  windows->erase(std::find(windows->begin(), windows->end(), window));
+  if (windows->empty()) lfc_progress_remove(poll_windows);
   ++changes;
 }
 
@@ -155,7 +156,7 @@ void Window::hand_on(MPI_Comm* comm, int* code, ...) {
   MPI_Win win = MPI_WIN_NULL;
   {
     const std::lock_guard guard(windows_lock);
-    for (const Window* each : windows)
+    for (const Window* each : *windows)
       if (each->control_ == *comm) win = each->win_;
   }
   if (win != MPI_WIN_NULL) MPI_Win_call_errhandler(win, *code);
