@@ -9,7 +9,7 @@
 // that call. So no object of these libraries may register one. All static objects with a destructor are Lasting.
 // The component that closes releases the resources of such an object.
 //
-// Held by: scripts/checks/exports.
+// Held by: scripts/checks/exports, tests/fault/ends.sh.
 #pragma once
 
 #include <cstddef>

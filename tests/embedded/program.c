@@ -1,5 +1,5 @@
 // A program that loads MPI with RTLD_LOCAL, as Python, Perl, R and Lua load their extension modules: Open MPI's symbols
-// are then visible to its libraries only, and not in the global scope.
+// are then visible to its libraries only, and not in the global scope. It unloads the module when MPI has ended.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,5 +15,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   int (*run)(int, char**) = (int (*)(int, char**))(uintptr_t)dlsym(extension, "embedded_run");
-  return run(argc, argv);
+  const int status = run(argc, argv);
+  if (dlclose(extension) != 0) {
+    printf("FAIL: %s\n", dlerror());
+    return 1;
+  }
+  return status;
 }
