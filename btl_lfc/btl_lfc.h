@@ -95,7 +95,7 @@ typedef struct lfc_btl_modules {
   mca_btl_base_module_error_cb_fn_t error_callback;
   bool has_near, has_far; /* peers */
   /* Fragments by the room they have: a header only (the rest is sent from where it lies), an eager
-   * message, the largest message. */
+   * message or one of a protocol, the largest message. */
   opal_free_list_t headers;
   opal_free_list_t eager;
   opal_free_list_t large;
@@ -104,8 +104,12 @@ typedef struct lfc_btl_modules {
 } lfc_btl_modules;
 extern lfc_btl_modules lfc_btl;
 
-/* Room for the header that ob1 puts in front of data sent in place. */
-enum { kHeaderRoom = 256 };
+/* Room for the header that ob1 puts in front of data sent in place; for the longest message of a protocol, which has a
+ * header and two registration handles. Limits of data do not apply to such messages: no caller could divide them. */
+enum {
+  kHeaderRoom = 256,
+  kProtocolRoom = 128 + 2 * sizeof(struct mca_btl_base_registration_handle_t)
+};
 
 /* From Open MPI's status to ours and back. */
 static inline int lfc_btl_status(enum lfc_result result) {

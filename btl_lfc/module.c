@@ -21,27 +21,31 @@ static int ft_event(int state) {
 
 lfc_btl_modules lfc_btl;
 
+/* The operations that are offered to ob1 and osc/rdma. Not SEND_INPLACE: with it ob1 prepares a fragment for each
+ * message above 256 bytes instead of trying btl_sendi, which sends from where the message lies as well. */
+static const uint32_t kOffered = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_RDMA |
+                                 MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS |
+                                 MCA_BTL_FLAGS_RDMA_FLUSH | LFC_BTL_REMOTE_COMPLETION;
+
+/* The parameters that Open MPI registers for each BTL, and their places in the module. */
+#define OB1_PARAMETERS(each)                                                                     \
+  each(exclusivity) each(eager_limit) each(rndv_eager_limit) each(max_send_size)                 \
+      each(rdma_pipeline_send_length) each(rdma_pipeline_frag_size) each(min_rdma_pipeline_size) \
+          each(get_limit) each(get_alignment) each(put_limit) each(put_alignment) each(latency)  \
+              each(bandwidth)
+
 void lfc_btl_module_defaults(void) {
-  const struct lfc_message_limits limits = lfc_adapter_message_limits();
+  struct lfc_ob1_parameters defaults;
+  lfc_parameters_reset(lfc_ob1_parameter_table(), &defaults);
+#define DEFAULT(name) .btl_##name = defaults.name,
   lfc_btl.near = (mca_btl_base_module_t) {
-    .btl_component = &mca_btl_lfc_component.super, .btl_eager_limit = limits.eager,
-    .btl_rndv_eager_limit = limits.eager, .btl_max_send_size = limits.largest,
-    /* A large contiguous message is got by its receiver in one piece (RGET): no pipeline. */
-        .btl_min_rdma_pipeline_size = SIZE_MAX, .btl_rdma_pipeline_send_length = 32 * 1024,
-    .btl_rdma_pipeline_frag_size = limits.pipeline, .btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT,
-    .btl_latency = 1, .btl_bandwidth = 40000,
-    /* Not SEND_INPLACE: with it ob1 prepares a fragment for each message above 256 bytes instead of
-     * trying btl_sendi, which sends from where the message lies as well. */
-        .btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
-                     MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH |
-                     LFC_BTL_REMOTE_COMPLETION,
+    .btl_component = &mca_btl_lfc_component.super, OB1_PARAMETERS(DEFAULT).btl_flags = kOffered,
     .btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
                         MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
                         MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
                         MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
                         MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB,
     .btl_registration_handle_size = sizeof(mca_btl_base_registration_handle_t),
-    .btl_get_limit = SIZE_MAX, .btl_put_limit = SIZE_MAX,
     /* Local memory is registered only where registrations are kept; a link that needs it does so
      * itself. */
         .btl_get_local_registration_threshold = SIZE_MAX,
@@ -57,6 +61,21 @@ void lfc_btl_module_defaults(void) {
 #endif
     .btl_flush = lfc_btl_flush,
   };
+#undef DEFAULT
+}
+
+/* Whether all of them have accepted values. If not, `text` begins with the name of one. Without `send` ob1 crashes. */
+static bool accepts_ob1_parameters(char* text, size_t text_size) {
+  const uint32_t flags = lfc_btl.near.btl_flags;
+  if ((flags & MCA_BTL_FLAGS_SEND) == 0 || (flags & ~kOffered) != 0) {
+    snprintf(text, text_size, "flags: %u (accepted: send, which is %u, and any other bits of %u)",
+             flags, MCA_BTL_FLAGS_SEND, kOffered);
+    return false;
+  }
+#define VALUE(name) .name = lfc_btl.near.btl_##name,
+  const struct lfc_ob1_parameters values = {OB1_PARAMETERS(VALUE)};
+#undef VALUE
+  return lfc_parameters_check(lfc_ob1_parameter_table(), &values, text, text_size);
 }
 
 /* --- Calls of the NI --- */
@@ -160,10 +179,11 @@ static void decline(const char* why) {
   lfc_help("declines", why, lfc_node_of(opal_proc_local_get()));
 }
 
-bool lfc_btl_module_open(bool threads) {
+/* Opens the engine. `text`: it in words, or the fault of a parameter. */
+static lfc_adapter* open_adapter(bool threads, char* text, size_t text_size) {
   static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice, lfc_btl_detour};
   struct lfc_options* options = &mca_btl_lfc_component.options;
-  char text[512];
+  if (!accepts_ob1_parameters(text, text_size)) return NULL;
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
   options->local_processes = (unsigned)opal_process_info.num_local_peers + 1;
@@ -175,7 +195,13 @@ bool lfc_btl_module_open(bool threads) {
     lfc_btl.near.btl_flags |= MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED;
   }
   options->threads = threads || opal_using_threads();
-  lfc_btl.adapter = lfc_adapter_open(options, &host, text, sizeof text);
+  return lfc_adapter_open(options, &host, text, text_size);
+}
+
+bool lfc_btl_module_open(bool threads) {
+  struct lfc_options* options = &mca_btl_lfc_component.options;
+  char text[512];
+  lfc_btl.adapter = open_adapter(threads, text, sizeof text);
   if (lfc_btl.adapter == NULL) {
     char reason[sizeof text + sizeof "btl_lfc_"];
     snprintf(reason, sizeof reason, "btl_lfc_%s", text);
@@ -187,10 +213,9 @@ bool lfc_btl_module_open(bool threads) {
 
   const size_t far_message =
       at_most(lfc_btl.near.btl_max_send_size, lfc_adapter_max_far_message(lfc_btl.adapter));
-  fit_limits(&lfc_btl.near, lfc_adapter_max_message(lfc_btl.adapter));
-  /* Protocol headers with a registration handle in them must fit, also where the eager limit is smaller. */
-  lfc_btl.eager_room = lfc_btl.near.btl_eager_limit;
-  if (lfc_btl.eager_room < 512) lfc_btl.eager_room = at_most(512, lfc_btl.near.btl_max_send_size);
+  const size_t near_message = lfc_adapter_max_message(lfc_btl.adapter);
+  fit_limits(&lfc_btl.near, near_message);
+  lfc_btl.eager_room = larger(lfc_btl.near.btl_eager_limit, at_most(kProtocolRoom, near_message));
 
   size_t size = 0;
   const void* address = lfc_adapter_address(lfc_btl.adapter, &size);

@@ -68,7 +68,7 @@ static enum lfc_purpose purpose_of(uint32_t flags) {
 mca_btl_base_descriptor_t* lfc_btl_alloc(mca_btl_base_module_t* btl,
                                          struct mca_btl_base_endpoint_t* endpoint, uint8_t order,
                                          size_t size, uint32_t flags) {
-  if (size > btl->btl_max_send_size) return NULL;
+  if (size > btl->btl_max_send_size && size > lfc_btl.eager_room) return NULL;
   lfc_btl_fragment* fragment = take(endpoint, order, flags, size, purpose_of(flags));
   return fragment == NULL ? NULL : &fragment->base;
 }

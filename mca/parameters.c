@@ -13,8 +13,13 @@ void lfc_parameters_register(const mca_base_component_t* component,
   lfc_parameters_reset(table, values);
   for (size_t i = 0; i < table->count; ++i) {
     const struct lfc_parameter* row = &table->rows[i];
+    char accepted[256];
+    char help[1024]; /* Open MPI copies it */
+    lfc_parameter_accepted(row, accepted, sizeof accepted);
+    snprintf(help, sizeof help, *accepted == '\0' ? "%s" : "%s (accepted: %s)", row->help,
+             accepted);
     (void)mca_base_component_var_register(
-        component, row->name, row->help, types[row->type], NULL, 0, 0,
+        component, row->name, help, types[row->type], NULL, 0, 0,
         OPAL_INFO_LVL_1 + (mca_base_var_info_lvl_t)(row->level - 1), MCA_BASE_VAR_SCOPE_READONLY,
         (char*)values + row->offset);
   }

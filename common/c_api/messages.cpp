@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "base/limits.hpp"
 #include "engine/ni.hpp"
 #include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
@@ -176,12 +175,6 @@ void progress_until(lfc::Ni& ni, Finished finished) noexcept {
 }  // namespace
 
 extern "C" {
-
-lfc_message_limits lfc_adapter_message_limits() {
-  return {.eager = lfc::limits::kEagerMessage,
-          .largest = lfc::limits::kLargestMessage,
-          .pipeline = lfc::limits::kPipelineFragment};
-}
 
 lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, char* text,
                               size_t text_size) try {

@@ -34,6 +34,9 @@ constexpr std::array kForwardingNames{"ni", "host"};
 // In the order of enum lfc_channels_choice (mca/pml_hooks/pml_hooks.h).
 constexpr std::array kChannelsNames{"off", "bind", "plan:FILE", "record:FILE"};
 
+// Bytes of the longest header of ob1, which it requires of a BTL's limits (Open MPI 5.0; that of 4.1 is shorter).
+constexpr std::uint64_t kSmallestMessage = 80;
+constexpr std::uint64_t kPage = 4096;
 // The protocol counts such bytes in 32 bits.
 constexpr std::uint64_t kMostNeonBytes = std::uint64_t{1} << 30;
 
@@ -127,11 +130,10 @@ std::size_t place_of(const lfc_parameter& row, lfc_text text) noexcept {
   return place;
 }
 
-// The accepted values in words; empty: all are accepted.
+// The accepted values in words; empty: all texts are accepted.
 std::string accepted_of(const lfc_parameter& row) {
   if (row.type == LFC_FLAG) return "0 or 1";
   if (row.type == LFC_TEXT) return list_choices({row.words, row.word_count});
-  if (row.smallest == 0 && row.largest == UINT64_MAX) return {};
   return (row.power_of_two ? "powers of two from " : "") + std::to_string(row.smallest) +
          (row.largest == UINT64_MAX ? " or more" : " to " + std::to_string(row.largest));
 }
@@ -163,6 +165,15 @@ const lfc_parameter_table* lfc_btl_parameter_table() {
   using Values = lfc_btl_parameters;
   static const lfc_parameter rows[] = {
 #include "lfc/parameters/btl_lfc.def"
+  };
+  static const lfc_parameter_table table{rows, std::size(rows)};
+  return &table;
+}
+const lfc_parameter_table* lfc_ob1_parameter_table() {
+  using namespace lfc;
+  using Values = lfc_ob1_parameters;
+  static const lfc_parameter rows[] = {
+#include "lfc/parameters/btl_lfc_ob1.def"
   };
   static const lfc_parameter_table table{rows, std::size(rows)};
   return &table;

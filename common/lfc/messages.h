@@ -73,13 +73,6 @@ struct lfc_options {
   bool other_nodes; /* the job has processes on other nodes */
 };
 
-/* Limits of ob1's message protocols, in bytes. */
-struct lfc_message_limits {
-  size_t eager, largest, pipeline;
-};
-/* Returns the limits; they are constants of the build. */
-struct lfc_message_limits lfc_adapter_message_limits(void);
-
 /* Opens the engine and makes it that of the process. `host` is copied, and its notice() may be called. On success
  * `text` describes the links and the memory formula. Returns NULL on error; `text` is then one line with the wrong
  * option and the reason. */

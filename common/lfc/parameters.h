@@ -38,6 +38,10 @@ typedef const char* lfc_text;
 struct lfc_btl_parameters {
 #include "lfc/parameters/btl_lfc.def"
 };
+/* Those that Open MPI registers for btl lfc, because it does so for each BTL. */
+struct lfc_ob1_parameters {
+#include "lfc/parameters/btl_lfc_ob1.def"
+};
 struct lfc_coll_parameters {
 #include "lfc/parameters/coll_lfc.def"
 };
@@ -69,6 +73,7 @@ struct lfc_parameter_table {
 };
 /* Return the table of each component, a constant. */
 const struct lfc_parameter_table* lfc_btl_parameter_table(void);
+const struct lfc_parameter_table* lfc_ob1_parameter_table(void);
 const struct lfc_parameter_table* lfc_coll_parameter_table(void);
 const struct lfc_parameter_table* lfc_osc_parameter_table(void);
 const struct lfc_parameter_table* lfc_part_parameter_table(void);
@@ -81,7 +86,7 @@ bool lfc_parameters_check(const struct lfc_parameter_table* table, const void* v
 /* Returns the index of the text among its words. `member` is the one in `values`; its value must be accepted. */
 size_t lfc_parameter_choice(const struct lfc_parameter_table* table, const void* values,
                             const lfc_text* member);
-/* Writes the accepted values in words; empty: all are accepted. */
+/* Writes the accepted values in words; empty: all texts are accepted. */
 void lfc_parameter_accepted(const struct lfc_parameter* row, char* text, size_t text_size);
 /* Returns the index of the name that is most similar to `written`, or `count` if none is similar. */
 size_t lfc_nearest_name(const char* const* names, size_t count, const char* written);

@@ -296,6 +296,8 @@ if [[ -f $components/mca_btl_lfc.so ]]; then
     expect 1 "$1" scripts/checks/parameters "$components"
     mv before btl_lfc/PARAMETERS.md
   }
+  wrong_page "^btl_lfc_get_limit: it accepts '4096 or more', but btl_lfc/PARAMETERS.md says '1 or more'" \
+    's/^\(| `btl_lfc_get_limit`.* | \)4096 or/\11 or/'
   wrong_page '^btl_lfc_links is not in btl_lfc/PARAMETERS.md' 's/btl_lfc_links/btl_lfc link s/g'
   wrong_page '^btl_lfc_nothing is in btl_lfc/PARAMETERS.md, but it is no parameter' '$a btl_lfc_nothing'
   wrong_page '^btl_lfc_rail_timeout: its default is [0-9]+, but btl_lfc/PARAMETERS.md says 7' 's/^\(| `btl_lfc_rail_timeout` | \)[^|]*/\17 /'

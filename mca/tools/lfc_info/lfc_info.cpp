@@ -68,6 +68,7 @@ struct Component {
 
 std::vector<Component> components() {
   return {{"btl_lfc", lfc_btl_parameter_table()},
+          {"btl_lfc", lfc_ob1_parameter_table()},
           {"coll_lfc", lfc_coll_parameter_table()},
           {"osc_neon", lfc_osc_parameter_table()},
           {"part_lfc", lfc_part_parameter_table()}};
@@ -96,13 +97,20 @@ void show_settings(const lfc::Settings& settings) {
     row("file", "%s%s", file.c_str(), access(file.c_str(), R_OK) == 0 ? "" : " (not there)");
 }
 
+// The fault of a component's parameters; empty: there is none.
+template <class Parameters>
+std::string fault_in(const lfc::Settings& settings, const Component& component) {
+  Parameters parameters;
+  char text[256] = "";
+  settings.apply(component.name, *component.table, &parameters);
+  (void)lfc_parameters_check(component.table, &parameters, text, sizeof text);
+  return text;
+}
+
 template <class Parameters>
 void show_fault(const lfc::Settings& settings, const Component& component) {
-  Parameters parameters;
-  char text[256];
-  settings.apply(component.name, *component.table, &parameters);
-  if (!lfc_parameters_check(component.table, &parameters, text, sizeof text))
-    row(component.name, "declines: %s_%s", component.name, text);
+  const std::string fault = fault_in<Parameters>(settings, component);
+  if (!fault.empty()) row(component.name, "declines: %s_%s", component.name, fault.c_str());
 }
 
 // The options with which a job of `ranks` ranks would open its engine.
@@ -124,17 +132,18 @@ lfc::NiOptions without_thread(lfc::NiOptions options) {
 // The links that a job opens, in words, or why it opens none.
 void show_job(const lfc::NiOptions& options, const lfc::Settings& settings) {
   heading("a job");
+  const std::vector<Component> all = components();
   std::string error = lfc::find_fault(options), notes;
+  if (error.empty()) error = fault_in<lfc_ob1_parameters>(settings, all[1]);
   if (error.empty() && lfc::open_ni(without_thread(options), error, notes) != nullptr) {
     notes = notes.substr(notes.find("; ") + 2);
     row("btl_lfc", "%s", notes.substr(0, notes.find("; frames")).c_str());
   } else {
     row("btl_lfc", "declines: btl_lfc_%s", error.c_str());
   }
-  const std::vector<Component> all = components();
-  show_fault<lfc_coll_parameters>(settings, all[1]);
-  show_fault<lfc_osc_parameters>(settings, all[2]);
-  show_fault<lfc_part_parameters>(settings, all[3]);
+  show_fault<lfc_coll_parameters>(settings, all[2]);
+  show_fault<lfc_osc_parameters>(settings, all[3]);
+  show_fault<lfc_part_parameters>(settings, all[4]);
 }
 
 // --- processors ---

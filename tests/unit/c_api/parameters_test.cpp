@@ -43,8 +43,8 @@ std::string fault(const lfc_parameter_table& table, const Values& values) {
   return text;
 }
 
-const lfc_parameter_table* const kTables[] = {lfc_btl_parameter_table(), lfc_coll_parameter_table(),
-                                              lfc_osc_parameter_table(),
+const lfc_parameter_table* const kTables[] = {lfc_btl_parameter_table(), lfc_ob1_parameter_table(),
+                                              lfc_coll_parameter_table(), lfc_osc_parameter_table(),
                                               lfc_part_parameter_table()};
 
 }  // namespace
