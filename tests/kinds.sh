@@ -210,14 +210,14 @@ mpi() {
   [[ $5 != sync_compute ]] || arguments+=(--independent)
   need_place "$1"
   use "$3"
-  job_says_ok "$2" --mca btl lfc "$(executable "$LFC_BUILD" "$4" "$5")" "${arguments[@]}"
+  job_says_ok "$2" --mca btl lfc "${by_rank[@]}" "$(executable "$LFC_BUILD" "$4" "$5")" "${arguments[@]}"
 }
 
 rma() { # rma PLACE RANKS WITH FOLDER PROGRAM ARGS...: and windows over osc neon
   local launcher
   need_place "$1"
   use "$3"
-  job_says_ok "$2" --mca btl lfc --mca osc neon "$(executable "$LFC_BUILD" "$4" "$5")" "${@:6}"
+  job_says_ok "$2" --mca btl lfc --mca osc neon "${by_rank[@]}" "$(executable "$LFC_BUILD" "$4" "$5")" "${@:6}"
 }
 
 # With the smallest memory that the parameters permit.
@@ -240,7 +240,7 @@ neon() {
     lab-emulated) options=(--mca pml ob1 --mca osc pt2pt) ;;
     *) use "$3" ;;
   esac
-  job_says_ok "$2" "${options[@]}" "$(executable "$LFC_BUILD" neon "$4")" "${@:5}"
+  job_says_ok "$2" "${options[@]}" "${by_rank[@]}" "$(executable "$LFC_BUILD" neon "$4")" "${@:5}"
 }
 
 # The counters of NEON and the limits of early data. The line of statistics shows what rank 1 has counted.
@@ -538,7 +538,7 @@ ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
   use "$3"
   [[ $5 != sync_compute ]] || arguments+=(--independent)
   cd "$tree"
-  job_says_ok "$2" --mca btl lfc "$(executable /build "$4" "$5")" "${arguments[@]}"
+  job_says_ok "$2" --mca btl lfc "${by_rank[@]}" "$(executable /build "$4" "$5")" "${arguments[@]}"
 }
 
 ompi5_script() { # ompi5_script FILE TARGET...: a test that is a program of its own, and needs these

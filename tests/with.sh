@@ -13,6 +13,7 @@
 #   ulfm                        with Open MPI 5.0: a rank that fails does not end the others
 #   planned                     all ordinary messages that can use a channel may use one; some must have done so
 #   NAME=VALUE                  a parameter of Open MPI
+#   first:NAME=VALUE            the same for rank 0 alone
 # With the name of a transport, the test fails if the counters of any rank show another one, or no frame. The kind
 # `neon` also checks the counters of osc neon.
 
@@ -20,7 +21,9 @@
 # that.
 few_peers=FI_UNIVERSE_SIZE=16
 
-every_plan=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/mpi/every.plan
+tests=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+every_plan=$tests/mpi/every.plan
+by_rank=() # the words before a program that give its ranks their own parameters
 
 only_over() { # only_over TRANSPORT
   export OMPI_MCA_btl_lfc_links=loop,$1
@@ -51,6 +54,7 @@ use() { # use WITH
         export OMPI_MCA_coll_lfc_channels=plan:$every_plan OMPI_MCA_coll_lfc_stats=1
         expected_channels=yes
         ;;
+      first:*=*) by_rank+=("$tests/first_rank" "OMPI_MCA_${word#first:}") ;;
       *=*) export "OMPI_MCA_$word" ;;
       *) die "'$word' says nothing about how to run a program" ;;
     esac

@@ -13,6 +13,7 @@ expect 0 'links=ofi:' row 2 ofi
 expect 1 'a rank has not used the transport ofi alone: .* links=shm:' row 2 ofi+btl_lfc_links=loop,shm,ofi
 expect 1 'a rank has not used the transport tcp alone: .* links=shm:' row 2 tcp+btl_lfc_links=loop,shm
 expect 1 '0 of 2 ranks have printed counters' row 2 tcp+btl_lfc_stats=0
+expect 1 '1 of 2 ranks have printed counters' row 2 tcp+first:btl_lfc_stats=0
 expect 0 'lfc-neon rank=1 ' neon native
 expect 1 'osc neon has served no NEON call of rank 0' neon osc_neon_stats=0
 expect 0 '^ok' neon emulated
