@@ -19,18 +19,24 @@
 namespace lfc::neon {
 namespace {
 
+// The properties of a window that are the same at all its ranks.
+struct Agreed {
+  Limits limits;
+  int level = MPIX_NEON_NATIVE;
+};
+
 class NativeEndpoint final : public Endpoint {
  public:
   NativeEndpoint(std::shared_ptr<NeonService> service, MPI_Win win, MPI_Comm comm,
-                 const Limits& limits, const Exposure& memory, std::uint32_t rank,
+                 const Agreed& agreed, const Exposure& memory, std::uint32_t rank,
                  std::uint32_t ranks)
       : win_(win),
         comm_(comm),
         rank_(rank),
         ranks_(ranks),
         memory_(memory),
-        level_(service->serves_alone() ? MPIX_NEON_ASYNC : MPIX_NEON_NATIVE),
-        window_(std::move(service), rank, limits, memory, ranks),
+        level_(agreed.level),
+        window_(std::move(service), rank, agreed.limits, memory, ranks),
         target_(window_.neon().target()) {
     lfc_native_before_free(
         win_, [](void* self) { static_cast<NativeEndpoint*>(self)->close(); }, this);
@@ -224,13 +230,14 @@ Slot* NativeEndpoint::make_slots(std::uint32_t count) {
 
 bool serves(MPI_Win win) { return lfc_native_serves(win) && native_service() != nullptr; }
 
-// Collective. Returns the smallest value of any rank for each limit: all can send and receive such frames, and no rank
-// keeps more early data than its user permits.
-Limits agree_on_limits(const NeonService& service, MPI_Comm comm) {
+// Collective. Returns the smallest value of any rank for each property: all can send and receive such frames, no rank
+// keeps more early data than its user permits, and all make progress in this way.
+Agreed agree(const NeonService& service, MPI_Comm comm) {
   const lfc_native_limits own = lfc_native_own_limits();
-  std::uint32_t least[3] = {service.frame_bytes(), own.eager, own.budget};
-  MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT32_T, MPI_MIN, comm);
-  return {.frame = least[0], .eager = least[1], .budget = least[2]};
+  const std::uint32_t level = service.serves_alone() ? MPIX_NEON_ASYNC : MPIX_NEON_NATIVE;
+  std::uint32_t least[4] = {service.frame_bytes(), own.eager, own.budget, level};
+  MPI_Allreduce(MPI_IN_PLACE, least, 4, MPI_UINT32_T, MPI_MIN, comm);
+  return {{.frame = least[0], .eager = least[1], .budget = least[2]}, static_cast<int>(least[3])};
 }
 
 // Maps the announcements of the ranks whose window memory is mapped here. Collective.
@@ -273,8 +280,8 @@ Endpoint* open(MPI_Win win, MPI_Comm comm, const Exposure& memory) {
   }
   MPI_Allreduce(MPI_IN_PLACE, &reachable, 1, MPI_INT, MPI_MIN, comm);
   if (reachable == 0) return nullptr;
-  const Limits limits = agree_on_limits(*service, comm);
-  auto* made = new NativeEndpoint(std::move(service), win, comm, limits, memory,
+  const Agreed agreed = agree(*service, comm);
+  auto* made = new NativeEndpoint(std::move(service), win, comm, agreed, memory,
                                   static_cast<std::uint32_t>(rank), ranks);
   const std::uint32_t id = made->window().id();
   std::vector<std::uint32_t> ids(ranks);
