@@ -193,9 +193,9 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   adapter->ni->set_message_handler({deliver, adapter.get()});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
-  if (options->parameters.push_limit != 0)
-    adapter->push = std::make_unique<lfc::Push>(adapter->ni->services(), adapter->ni->host(),
-                                                options->parameters.push_limit);
+  // Also if this process pushes nothing, because peers with another limit push to it.
+  adapter->push = std::make_unique<lfc::Push>(adapter->ni->services(), adapter->ni->host(),
+                                              options->parameters.push_limit);
   lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
   return process_adapter = adapter.release();
@@ -344,7 +344,7 @@ void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
 }
 
 uint64_t lfc_adapter_offer(lfc_adapter* adapter, uint32_t peer, const lfc_region* region) {
-  return adapter->push == nullptr ? 0 : adapter->push->offer(peer, handle_of(region)->size);
+  return adapter->push->offer(peer, handle_of(region)->size);
 }
 
 void lfc_adapter_push(lfc_adapter* adapter, uint32_t peer, uint64_t number,
@@ -359,7 +359,7 @@ void lfc_adapter_release(lfc_adapter* adapter, uint32_t peer, uint64_t number) {
 
 bool lfc_adapter_fetch(lfc_adapter* adapter, uint32_t peer, uint64_t number, void* destination,
                        const void* remote, size_t size, lfc_operation* operation) {
-  if (adapter->push == nullptr || received_handle(remote).size != size) return false;
+  if (received_handle(remote).size != size) return false;
   lfc::Operation* held = hold(adapter, operation);
   if (adapter->push->fetch(peer, number, destination, size, held)) return true;
   adapter->outstanding.fetch_sub(1, std::memory_order_relaxed);
