@@ -43,6 +43,8 @@ class Ordered : public Step {
     const int error = lfc_ordered_open(world.all.comm, handle, this, &options_, &order_);
     if (error != LFC_ORDERED_OK && error != LFC_ORDERED_ERR_UNAVAILABLE)
       fail("%s", lfc_ordered_error(error));
+    // Smaller if a transport of some rank has smaller packets.
+    if (order_ != nullptr) largest_ = std::min(largest_, lfc_ordered_max(order_));
   }
 
   void begin(World& world, int) override {
