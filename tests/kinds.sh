@@ -463,6 +463,13 @@ random_programs_on_channels() { # random_programs_on_channels JOBS PROGRAMS SEED
   done
 }
 
+# Ranks in circumstances of their own: first the jobs of the table, then those that are drawn.
+random_programs_unequal() { # random_programs_unequal ARGS...
+  local launcher
+  need_place host
+  "$tree/tests/programs/unequal" --table "$tree/tests/programs/unequal.table" "$@" "$LFC_BUILD/default/tests/programs"
+}
+
 # --- the promises of the README to a new user ---------------------------------------------------------------------
 
 # Also runs the commands that quickstart prints at its end.
