@@ -179,6 +179,14 @@ static void decline(const char* why) {
   lfc_help("declines", why, lfc_node_of(opal_proc_local_get()));
 }
 
+/* `state`: the policy, links and limits of the engine. */
+static void print_state(const char* state) {
+  char library[512];
+  lfc_describe_library(library, sizeof library);
+  opal_output(0, "btl lfc: %s", state);
+  opal_output(0, "btl lfc: %s", library);
+}
+
 /* Opens the engine. `text`: it in words, or the fault of a parameter. */
 static lfc_adapter* open_adapter(bool threads, char* text, size_t text_size) {
   static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice, lfc_btl_detour};
@@ -208,8 +216,7 @@ bool lfc_btl_module_open(bool threads) {
     decline(reason);
     return false;
   }
-  if (lfc_is_verbose(options->parameters.verbose, options->local_rank))
-    opal_output(0, "btl lfc: %s", text);
+  if (lfc_is_verbose(options->parameters.verbose, options->local_rank)) print_state(text);
 
   const size_t far_message =
       at_most(lfc_btl.near.btl_max_send_size, lfc_adapter_max_far_message(lfc_btl.adapter));

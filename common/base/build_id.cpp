@@ -1,4 +1,4 @@
-#include "build_id.hpp"
+#include "base/build_id.hpp"
 
 #include <elf.h>
 #include <link.h>
@@ -38,24 +38,34 @@ std::string find_id(const char* notes, std::size_t size) {
   return {};
 }
 
-int visit(dl_phdr_info* library, std::size_t, void* id) {
+struct Library {
+  std::string id = "unknown";
+  std::string path;
+};
+
+int visit(dl_phdr_info* library, std::size_t, void* into) {
   if (std::string_view(library->dlpi_name).find("/liblfc.so") == std::string_view::npos) return 0;
+  auto& loaded = *static_cast<Library*>(into);
+  loaded.path = library->dlpi_name;
   for (std::size_t i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = library->dlpi_phdr[i];
     if (part.p_type != PT_NOTE) continue;
     const std::string found =
         find_id(reinterpret_cast<const char*>(library->dlpi_addr + part.p_vaddr), part.p_memsz);
-    if (!found.empty()) *static_cast<std::string*>(id) = found;
+    if (!found.empty()) loaded.id = found;
   }
   return 1;
 }
 
+Library loaded_library() {
+  Library loaded;
+  dl_iterate_phdr(visit, &loaded);
+  return loaded;
+}
+
 }  // namespace
 
-std::string build_id() {
-  std::string id = "unknown";
-  dl_iterate_phdr(visit, &id);
-  return id;
-}
+std::string build_id() { return loaded_library().id; }
+std::string library_path() { return loaded_library().path; }
 
 }  // namespace lfc

@@ -8,6 +8,7 @@
 #ifndef LFC_DIGEST_H
 #define LFC_DIGEST_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -16,6 +17,9 @@ extern "C" {
 
 /* Returns the digest of the headers with which the library was compiled. */
 uint64_t lfc_library_headers(void);
+
+/* Writes which library is loaded, as words for the user: an id of its contents, and its path. */
+void lfc_describe_library(char* text, size_t size);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,30 @@ grep -qF "btl lfc: policy single; $told; frames" <<<"$output" || fail "a job doe
 grep -qF 'windows 4..32;' <<<"$output" || fail "a job has other windows: $output"
 grep -q 'coll_lfc_fan: 17 (accepted' <<<"$output" || fail "a job does not decline: $output"
 
+# Where a job finds the plugin: in the first readable folder that has it. Behind one that cannot be opened Open MPI does
+# not look.
+mkdir -p "$scratch/home/.openmpi/components" "$scratch/system"
+touch "$scratch/home/.openmpi/components/mca_btl_lfc.so"
+default=(env -u OMPI_MCA_mca_base_component_path HOME="$scratch/home" OPAL_PKGLIBDIR="$scratch/system")
+own=$(realpath "$LFC_BUILD/default/components")
+found() { # found FOLDER CMD...: and lfc-info warns unless it is that of its own build
+  expect 0 "^  mca_btl_lfc.so +$1\$" "${@:2}" "$info"
+  [[ $1 == "$own" ]] || grep -qE "^  WARNING +a job .*, but this lfc-info belongs to $own\$" <<<"$output" || fail "no warning: $output"
+}
+found "$scratch/home/.openmpi/components" "${default[@]}"
+echo "mca_base_component_path = SYS_DEFAULT:$own" >>"$scratch/home/.openmpi/mca-params.conf"
+if [[ ! $(mpirun --version) =~ 5\. ]]; then # mpirun of 5.0 may take the list of a parameter file of PMIx
+  found "$own" "${default[@]}"
+  grep -qE "^  component path +SYS_DEFAULT:$own \($scratch/home/.openmpi/mca-params.conf:" <<<"$output" || fail "no source: $output"
+fi
+touch "$scratch/system/mca_btl_lfc.so"
+found "$scratch/system" "${default[@]}" OMPI_MCA_mca_base_component_path="SYS_DEFAULT:$own"
+found "$own" "${default[@]}" OMPI_MCA_mca_base_component_path="$own:SYS_DEFAULT"
+found 'in none of these folders' "${default[@]}" OMPI_MCA_mca_base_component_path="$scratch/removed:SYS_DEFAULT"
+grep -qE "^  unreadable +$scratch/removed: " <<<"$output" || fail "the folder that is not there is not told: $output"
+# A job prints which library it has loaded.
+expect 0 "btl lfc: build [0-9a-f]{16}, $own/liblfc\.so" "${job[@]}" -n 1 --mca btl lfc "$ring"
+
 # Parameters that a job declines.
 expect 0 '^  btl_lfc +declines: btl_lfc_ports: ' env OMPI_MCA_btl_lfc_ports=abc "$info"
 expect 0 "^  btl_lfc +declines: btl_lfc_links: there is no link 'nosuch'" env OMPI_MCA_btl_lfc_links=loop,nosuch "$info"

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/build_id.hpp"
 #include "base/build_stamp.hpp"
 #include "base/limits.hpp"
-#include "build_id.hpp"
 #include "engine/link_kinds.hpp"
 #include "engine/open.hpp"
 #include "interfaces.hpp"
@@ -27,6 +27,7 @@
 #include "machine/cma.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
+#include "plugin.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "sync/asymmetric_fence.hpp"
@@ -42,6 +43,9 @@ constexpr const char* kHelp =
     "  --ranks N     policy for N ranks of a job on this node (default: 1 to twice the "
     "processors)\n"
     "  --parameters  all parameters: name, default, accepted values, meaning\n"
+    "  --environment lines for a shell, with which jobs find the LFC of this lfc-info, and "
+    "silently:\n"
+    "                eval \"$(lfc-info --environment)\"\n"
     "  --version     LFC's version; build, an id of liblfc's contents; and layout, which must be "
     "the\n"
     "                same on all nodes whose ranks connect to each other\n"
@@ -57,6 +61,28 @@ std::string first_line_of(const char* file) {
   std::ifstream stream(file);
   std::getline(stream, line);
   return line;
+}
+
+// --- the plugin that a job loads ---
+
+void show_plugin(const lfc::Settings& settings) {
+  heading("where a job finds LFC");
+  const lfc::Plugin plugin = lfc::Plugin::find(settings);
+  const std::string own = lfc::own_components();
+  row("component path", "%s (%s)", plugin.path.c_str(), plugin.source.c_str());
+  if (!plugin.unreadable.empty())
+    row("unreadable", "%s: Open MPI skips all folders behind it, so jobs without LFC fail as well",
+        plugin.unreadable.c_str());
+  row("mca_btl_lfc.so", "%s",
+      plugin.folder.empty() ? "in none of these folders" : plugin.folder.c_str());
+  if (plugin.folder == own) return;
+  row("WARNING", "a job %s, but this lfc-info belongs to %s",
+      plugin.folder.empty() ? "does not find LFC" : "loads another LFC", own.c_str());
+  row("", "%s%s",
+      plugin.folder.empty()
+          ? "to use that: eval \"$(lfc-info --environment)\""
+          : "to use that, name it first: export OMPI_MCA_mca_base_component_path=",
+      plugin.folder.empty() ? "" : (own + ":SYS_DEFAULT").c_str());
 }
 
 // --- parameters ---
@@ -380,6 +406,10 @@ int main(int argc, char** argv) {
                   lfc::BuildStamp::of_all());
       return 0;
     }
+    if (word == "--environment") {
+      std::fputs(lfc::environment().c_str(), stdout);
+      return 0;
+    }
     if (word == "--parameters") {
       show_parameters();
       return 0;
@@ -398,6 +428,7 @@ int main(int argc, char** argv) {
   std::printf("LFC " LFC_VERSION ", built for Open MPI " LFC_OMPI_SERIES
               ", build %s, layout %08x\n",
               lfc::build_id().c_str(), lfc::BuildStamp::of_all());
+  show_plugin(settings);
   show_settings(settings);
   show_job(options, settings);
   show_processors(options, ranks);

@@ -85,6 +85,13 @@ Settings Settings::read() {
   return settings;
 }
 
+Settings Settings::of_files(const std::vector<std::string>& files) {
+  Settings settings;
+  settings.files_ = files;
+  for (const std::string& file : files) settings.add_file(file);
+  return settings;
+}
+
 void Settings::add(Setting setting) {
   if (find(setting.name) == nullptr) all_.push_back(std::move(setting));
 }

@@ -28,6 +28,8 @@ struct Setting {
 class Settings {
  public:
   static Settings read();
+  // Reads these files alone; the first one that sets a parameter counts.
+  static Settings of_files(const std::vector<std::string>& files);
 
   // In the order of the sources. `files`: those that were looked for.
   const std::vector<Setting>& all() const noexcept { return all_; }
