@@ -85,13 +85,24 @@ print(*transports.named("lfc", False, build.component_directory(None)).arguments
   "${job[@]}" "${words[@]}" "${loaded[@]}"
 }
 expect 0 '^ok$' measured
-advised() { # as the README says
-  cd "$(dirname "$LFC_BUILD")"
-  eval "$(sed -n 's/^ *\(export OMPI_MCA_mca_base_component_path=$PWD.*\)/\1/p' "$tree/README.md" | sed 's|build/release|build/default|')"
-  "${job[@]}" --mca btl lfc "${loaded[@]}"
-}
-[[ $LFC_BUILD != */build ]] || expect 0 '^ok$' advised
 
-# A script that starts jobs in a way not tried here must also put the build first.
-! git -C "$tree" grep -n 'SYS_[D]EFAULT:' -- . ':!tests/defects' || fail "Open MPI's own folder stands before a build (see above)"
+# A script that starts jobs in a way not tried here must also put the build first. Lines for users must not, because they
+# may outlive the folder.
+! git -C "$tree" grep -n 'SYS_[D]EFAULT:' -- . ':!tests/defects' ':!README.md' ':!scripts/packages' ':!mca/tools/lfc_info' ':!tests/scripts' ||
+  fail "Open MPI's own folder stands before a build (see above)"
+! git -C "$tree" grep -n ':SYS_[D]EFAULT' -- README.md scripts/packages || fail "a folder that may be removed comes first (see above)"
+
+# So the copy takes precedence over a build, for a user who follows lfc-info's advice; lfc-info warns of it.
+advised() {
+  eval "$("$build/bin/lfc-info" --environment)"
+  "$@"
+}
+expect 1 "loaded from $copy" advised "${job[@]}" --mca btl lfc "${loaded[@]}"
+expect 0 "^  WARNING +a job loads another LFC, but this lfc-info belongs to $(realpath "$build")/components\$" advised lfc-info
+grep -qE "^  mca_btl_lfc.so +$copy\$" <<<"$output" || fail "lfc-info does not name the copy: $output"
+mkdir "$scratch/stock"
+find "$stock" -name '*.so' ! -name 'mca_*_lfc.so' ! -name mca_osc_neon.so -exec ln -s -t "$scratch/stock" {} +
+OPAL_PKGLIBDIR=$scratch/stock expect 0 '^ok$' advised "${job[@]}" --mca btl lfc "${loaded[@]}"
+OPAL_PKGLIBDIR=$scratch/stock expect 0 "^  mca_btl_lfc.so +$(realpath "$build")/components\$" advised lfc-info
+! grep -q WARNING <<<"$output" || fail "lfc-info warns in vain: $output"
 echo "installed copies: whole or not at all, and never loaded instead of the build"

@@ -52,8 +52,10 @@ class Lfc(CMakePackage):
             arguments.append(self.define("LFC_OMPI_HEADERS", headers))
         return arguments
 
-    # The components are in a folder of LFC's own, so Open MPI needs its path.
+    # The components are in a folder of LFC's own, so Open MPI needs its path. Its own folder comes first, because it
+    # skips all folders behind one that does not exist. PMIx 5 must keep its own folder, or it prints complaints.
     def setup_run_environment(self, env):
-        env.set("OMPI_MCA_mca_base_component_path", self.prefix.lib.openmpi + ":SYS_DEFAULT")
+        env.set("OMPI_MCA_mca_base_component_path", "SYS_DEFAULT:" + self.prefix.lib.openmpi)
         if self.spec.satisfies("^openmpi@5:"):  # 4.1 has no such list, and reports all errors
+            env.set("PMIX_MCA_mca_base_component_path", self.spec["pmix"].prefix.lib.pmix)
             env.set("OMPI_MCA_mca_base_component_show_load_errors", "btl,coll,osc,part")
