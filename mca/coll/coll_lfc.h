@@ -39,9 +39,10 @@ extern lfc_coll_component mca_coll_lfc_component;
 
 /* Calls of which LFC serves only some: it passes the others to the component below. That component need not have the
  * persistent ones. */
-#define LFC_COLL_BELOW(each)                                                                   \
-  each(reduce) each(allreduce) each(ireduce) each(iallreduce) each(allgather) each(allgatherv) \
-      each(alltoall) each(reduce_scatter_block) each(scan) each(exscan) each(iscan) each(iexscan)
+#define LFC_COLL_BELOW(each)                                                               \
+  each(reduce) each(allreduce) each(ibcast) each(ireduce) each(iallreduce) each(allgather) \
+      each(allgatherv) each(alltoall) each(reduce_scatter_block) each(scan) each(exscan)   \
+          each(iscan) each(iexscan)
 #define LFC_COLL_BELOW_PERSISTENT(each)                                                           \
   each(bcast_init) each(barrier_init) each(reduce_init) each(allreduce_init) each(allgather_init) \
       each(allgatherv_init) each(gather_init) each(scatter_init) each(alltoall_init)              \

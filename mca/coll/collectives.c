@@ -14,6 +14,16 @@ bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* typ
   return lfc_coll_combines(call->op, call->type);
 }
 
+/* Open MPI agrees on the numbers of new communicators from inside its progress: by nonblocking allreduces of an int on
+ * the old one, or for inter-communicators by reduces to a leader and broadcasts. They are not in the order of the
+ * program's own calls, on which LFC relies. So the component below gets all calls that look like them. Ranks compare
+ * what they have in common: a broadcast may have another type at each rank, but not other bytes. */
+static bool may_be_number(const struct lfc_coll_call* call) { return call->bytes == sizeof(int); }
+static bool may_combine_numbers(const struct lfc_coll_call* call) {
+  return may_be_number(call) && call->type == LFC_ELEMENT_I32 &&
+         (call->op == LFC_OP_MAX || call->op == LFC_OP_MIN);
+}
+
 /* --- Broadcast: any type, as bytes --- */
 
 static int call_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
@@ -39,6 +49,10 @@ static int call_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
                        mca_coll_base_module_t* module) {
   struct lfc_coll_call call = {
       .kind = LFC_COLL_BCAST, .root = root, .bytes = (size_t)count * type->super.size};
+  if (may_be_number(&call)) {
+    mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, ibcast);
+    return below->coll_ibcast(buffer, count, type, root, comm, request, below);
+  }
   const bool is_root = ompi_comm_rank(comm) == root;
   lfc_coll_request* made = lfc_coll_request_new();
   if (made == NULL) return OMPI_ERR_OUT_OF_RESOURCE;
@@ -107,7 +121,7 @@ static int call_ireduce(const void* in, void* out, int count, ompi_datatype_t* t
                         int root, ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module) {
   struct lfc_coll_call call = {.kind = LFC_COLL_REDUCE, .root = root, .out = out};
-  if (!lfc_coll_describe_reduction(op, type, count, &call)) {
+  if (!lfc_coll_describe_reduction(op, type, count, &call) || may_combine_numbers(&call)) {
     mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, ireduce);
     return below->coll_ireduce(in, out, count, type, op, root, comm, request, below);
   }
@@ -130,19 +144,12 @@ static int call_allreduce(const void* in, void* out, int count, ompi_datatype_t*
   return lfc_coll_run_call(module, &call);
 }
 
-/* Open MPI agrees on the numbers of new communicators by nonblocking allreduces of one or two ints on
- * the old one, from inside its progress. They are not in the order of the program's own calls, on which LFC
- * relies. The component below orders them by itself. */
-static bool may_be_internal(int count, const ompi_datatype_t* type) {
-  return count <= 2 && type == MPI_INT;
-}
-
 static int call_iallreduce(const void* in, void* out, int count, ompi_datatype_t* type,
                            ompi_op_t* op, ompi_communicator_t* comm, ompi_request_t** request,
                            mca_coll_base_module_t* module) {
   struct lfc_coll_call call = {.kind = LFC_COLL_ALLREDUCE, .out = out};
-  if (may_be_internal(count, type) || count == 0 ||
-      !lfc_coll_describe_reduction(op, type, count, &call)) {
+  if (count == 0 || !lfc_coll_describe_reduction(op, type, count, &call) ||
+      may_combine_numbers(&call)) {
     mca_coll_base_module_t* below = LFC_COLL_BELOW_OF(module, iallreduce);
     return below->coll_iallreduce(in, out, count, type, op, comm, request, below);
   }

@@ -43,12 +43,12 @@ static void call_iallreduce(MPI_Comm comm, int rank, int size) {
 }
 
 static void call_two(MPI_Comm comm, int rank, int size) {
-  int values[2] = {rank == 0 ? 5 : 0, rank == size - 1 ? 6 : 0};
+  double values[2] = {rank == 0 ? 5 : 0, rank == size - 1 ? 6 : 0};
   MPI_Request requests[2];
-  MPI_Ibcast(&values[0], 1, MPI_INT, 0, comm, &requests[0]);
-  MPI_Ibcast(&values[1], 1, MPI_INT, size - 1, comm, &requests[1]);
+  MPI_Ibcast(&values[0], 1, MPI_DOUBLE, 0, comm, &requests[0]);
+  MPI_Ibcast(&values[1], 1, MPI_DOUBLE, size - 1, comm, &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-  require(values[0] == 5 && values[1] == 6, "two ibcasts: %d and %d", values[0], values[1]);
+  require(values[0] == 5 && values[1] == 6, "two ibcasts: %f and %f", values[0], values[1]);
 }
 
 static void call_empty(MPI_Comm comm, int rank, int size) {

@@ -27,15 +27,17 @@ static void communicators(int count) {
     require(sums[i] == sum_of(i), "communicator %d: %d, not %d", i, sums[i], sum_of(i));
   }
   doing("all communicators at once");
+  int64_t* sent = allocate((size_t)count * sizeof *sent);
   for (int i = 0; i < count; ++i) {
-    sums[i] = me == i % ranks ? i : -1;
-    MPI_Ibcast(&sums[i], 1, MPI_INT, i % ranks, comms[i], &requests[i]);
+    sent[i] = me == i % ranks ? i : -1;
+    MPI_Ibcast(&sent[i], 1, MPI_INT64_T, i % ranks, comms[i], &requests[i]);
   }
   MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
   for (int i = 0; i < count; ++i) {
-    require(sums[i] == i, "communicator %d: %d at once", i, sums[i]);
+    require(sent[i] == i, "communicator %d: %d at once", i, (int)sent[i]);
     MPI_Comm_free(&comms[i]);
   }
+  free(sent);
   free(comms);
   free(requests);
   free(sums);

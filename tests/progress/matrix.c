@@ -62,22 +62,23 @@ static void take_lock(void) {
   MPI_Put(&one, 1, MPI_INT64_T, kWaiter, 3, 1, MPI_INT64_T, lockable);
   MPI_Win_unlock(kWaiter, lockable);
 }
-static int sent[kOps];
+static int64_t sent[kOps];  // LFC does not serve broadcasts of 4 bytes
 static void expect_broadcasts(void) {
-  for (int i = 0; i < kOps; ++i) MPI_Ibcast(&sent[i], 1, MPI_INT, kActor, broadcast, &pending[i]);
+  for (int i = 0; i < kOps; ++i)
+    MPI_Ibcast(&sent[i], 1, MPI_INT64_T, kActor, broadcast, &pending[i]);
 }
 static void send_broadcast(void) {
   MPI_Request request;
-  int out = 1;
-  MPI_Ibcast(&out, 1, MPI_INT, kActor, broadcast, &request);
+  int64_t out = 1;
+  MPI_Ibcast(&out, 1, MPI_INT64_T, kActor, broadcast, &request);
   MPI_Recv(&value, 1, MPI_INT, kReleaser, kSeenTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 static void receive_broadcasts(void) {
   for (int i = 0; i < kOps; ++i) {
     MPI_Request request;
-    int in;
-    MPI_Ibcast(&in, 1, MPI_INT, kActor, broadcast, &request);
+    int64_t in;
+    MPI_Ibcast(&in, 1, MPI_INT64_T, kActor, broadcast, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Send(&value, 1, MPI_INT, kActor, kSeenTag, MPI_COMM_WORLD);
   }
