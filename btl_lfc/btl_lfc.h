@@ -76,6 +76,8 @@ typedef struct lfc_btl_operation {
   mca_btl_base_module_t* module;
   struct mca_btl_base_endpoint_t* endpoint;
   void* local_address;
+  void* staged; /* of a get into device memory: its bytes, owned; else NULL */
+  size_t size;  /* of these */
   struct mca_btl_base_registration_handle_t* local_handle;
   mca_btl_base_rdma_completion_fn_t callback;
   void* context;
@@ -94,6 +96,7 @@ typedef struct lfc_btl_modules {
   lfc_adapter* adapter; /* NULL until btl_init and after the first finalize */
   mca_btl_base_module_error_cb_fn_t error_callback;
   bool has_near, has_far; /* peers */
+  bool has_devices;       /* buffers may lie in the memory of an accelerator */
   /* Fragments by the room they have: a header only (the rest is sent from where it lies), an eager
    * message or one of a protocol, the largest message. */
   opal_free_list_t headers;

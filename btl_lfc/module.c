@@ -194,6 +194,7 @@ static lfc_adapter* open_adapter(bool threads, char* text, size_t text_size) {
   if (!accepts_ob1_parameters(text, text_size)) return NULL;
   options->job = OPAL_PROC_MY_NAME.jobid;
   options->rank = OPAL_PROC_MY_NAME.vpid;
+  lfc_btl.has_devices = lfc_has_device_memory();
   options->local_processes = (unsigned)opal_process_info.num_local_peers + 1;
   options->local_rank = (unsigned)opal_process_info.my_local_rank;
   options->other_nodes = lfc_job_size() != options->local_processes;

@@ -1,5 +1,6 @@
 /* Remote memory: put, get, atomics, registration, flush. Every completion is a callback, which may come
  * from inside the call that starts the operation. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "btl_lfc.h"
@@ -13,6 +14,11 @@ static void operation_done(lfc_operation* done, enum lfc_result result) {
       (lfc_btl_operation*)((char*)done - offsetof(lfc_btl_operation, operation));
   const lfc_btl_operation copy = *own; /* the callback may start the next one */
   lfc_list_return(&lfc_btl.operations, &own->super);
+  if (copy.staged != NULL) {
+    if (result == LFC_OK && !lfc_copy_to_device(copy.local_address, copy.staged, copy.size))
+      result = LFC_BAD_ADDRESS;
+    free(copy.staged);
+  }
   if (copy.callback == NULL) return;
   const struct lfc_visit visit = lfc_btl_visit(copy.module);
   copy.callback(copy.module, copy.endpoint, copy.local_address, copy.local_handle, copy.context,
@@ -31,11 +37,20 @@ static lfc_btl_operation* begin(mca_btl_base_module_t* btl,
   own->module = btl;
   own->endpoint = endpoint;
   own->local_address = local_address;
+  own->staged = NULL;
   own->local_handle = local_handle;
   own->callback = callback;
   own->context = context;
   own->data = data;
   return own;
+}
+
+/* Lets the bytes of a get arrive in ordinary memory first. False: no memory; the operation is given back. */
+static bool stage(lfc_btl_operation* own, size_t size) {
+  own->size = size;
+  own->staged = malloc(size > 0 ? size : 1);
+  if (own->staged == NULL) lfc_list_return(&lfc_btl.operations, &own->super);
+  return own->staged != NULL;
 }
 
 static const lfc_region* region_of(const mca_btl_base_registration_handle_t* handle) {
@@ -67,13 +82,19 @@ int lfc_btl_get(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endp
   lfc_btl_operation* own =
       begin(btl, endpoint, local_address, local_handle, callback, context, data);
   if (own == NULL) return OPAL_ERR_OUT_OF_RESOURCE;
+  const lfc_region* region = region_of(local_handle);
+  if (lfc_btl.has_devices && lfc_is_device_memory(local_address)) {
+    if (!stage(own, size)) return OPAL_ERR_OUT_OF_RESOURCE;
+    local_address = own->staged;
+    region = NULL;
+  }
   mca_btl_base_registration_handle_t remote;
   memcpy(&remote, remote_handle, sizeof remote); /* it may lie unaligned */
   if (remote.pushed != 0 && lfc_adapter_fetch(lfc_btl.adapter, endpoint->peer, remote.pushed,
                                               local_address, &remote.region, size, &own->operation))
     return OPAL_SUCCESS;
-  lfc_adapter_get(lfc_btl.adapter, endpoint->peer, local_address, region_of(local_handle),
-                  remote_address, &remote.region, size, remote.self != NULL, &own->operation);
+  lfc_adapter_get(lfc_btl.adapter, endpoint->peer, local_address, region, remote_address,
+                  &remote.region, size, remote.self != NULL, &own->operation);
   return OPAL_SUCCESS;
 }
 

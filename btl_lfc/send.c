@@ -87,7 +87,7 @@ mca_btl_base_descriptor_t* lfc_btl_prepare_src(mca_btl_base_module_t* btl,
                                                struct mca_btl_base_endpoint_t* endpoint,
                                                opal_convertor_t* convertor, uint8_t order,
                                                size_t reserve, size_t* size, uint32_t flags) {
-  const bool in_place = reserve <= kHeaderRoom && !opal_convertor_need_buffers(convertor);
+  const bool in_place = reserve <= kHeaderRoom && !lfc_must_pack(convertor);
   if (reserve > btl->btl_max_send_size) return NULL;
   if (*size > btl->btl_max_send_size - reserve) *size = btl->btl_max_send_size - reserve;
 
@@ -169,7 +169,7 @@ int lfc_btl_sendi(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* en
                   opal_convertor_t* convertor, void* header, size_t header_size,
                   size_t payload_size, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
                   mca_btl_base_descriptor_t** descriptor) {
-  const bool in_place = payload_size == 0 || !opal_convertor_need_buffers(convertor);
+  const bool in_place = payload_size == 0 || !lfc_must_pack(convertor);
   if (lfc_shares_left(&endpoint->shares) && in_place &&
       header_size + payload_size <= btl->btl_max_send_size) {
     struct lfc_slice slices[2] = {{header, header_size}, {NULL, payload_size}};

@@ -27,7 +27,7 @@ bool lfc_modex_publish(enum lfc_exchange_part part, const void* bytes, size_t si
 
 void lfc_modex_publish_part(void) {
   const char* chosen = getenv("OMPI_MCA_part");
-  if (LFC_HAS_PART && (chosen == NULL || lfc_chooses(chosen, "lfc")))
+  if (LFC_HAS_PART && (chosen == NULL || lfc_chooses(chosen, "lfc")) && !lfc_has_device_memory())
     (void)lfc_modex_publish(LFC_EXCHANGE_PART, NULL, 0);
 }
 

@@ -27,6 +27,11 @@ bool lfc_asked_for(const char* framework, const char* component) {
          lists(*selection, component);
 }
 
+bool lfc_has_device_memory(void) {
+  const char* const accelerator = LFC_ACCELERATOR;
+  return *accelerator != '\0' && strcmp(accelerator, "null") != 0;
+}
+
 bool lfc_ompi_is_ours(void) {
   int major = -1;
   int minor = -1;

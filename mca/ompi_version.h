@@ -30,6 +30,7 @@
 
 #if OPAL_MAJOR_VERSION == 4 && OPAL_MINOR_VERSION == 1
 #include "opal/mca/pmix/pmix.h"
+#include "opal/runtime/opal_params.h"
 #define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #define LFC_MODEX_JOB_SIZE OPAL_PMIX_JOB_SIZE
 #define LFC_MODEX_UINT32 OPAL_UINT32
@@ -43,6 +44,8 @@ typedef char lfc_info_text; /* in callbacks for a changed info key */
 #define LFC_HAS_PART 0                /* the framework of partitioned communication */
 #define LFC_HAS_SESSIONS 0            /* and MPI may start again after it has ended */
 #define LFC_MPI_SURVIVES_FAULTS false /* the MPI of this job goes on without ranks that failed */
+/* The part of Open MPI that serves the memory of accelerators, such as GPUs. `null` or empty: there is none. */
+#define LFC_ACCELERATOR (opal_cuda_support ? "cuda" : "null")
 /* The callback for messages of one tag between BTLs: LFC_BTL_RECEIVER(name) { ... LFC_BTL_RECEIVER_PASS(next); } */
 #define LFC_BTL_RECEIVER(name)                                            \
   static void name(mca_btl_base_module_t* module, mca_btl_base_tag_t tag, \
@@ -50,6 +53,7 @@ typedef char lfc_info_text; /* in callbacks for a changed info key */
 #define LFC_BTL_RECEIVER_PASS(next) (next).cbfunc(module, tag, message, context)
 #define LFC_BTL_RECEIVER_SEGMENT (message->des_segments)
 #elif OPAL_MAJOR_VERSION == 5 && OPAL_MINOR_VERSION == 0
+#include "opal/mca/accelerator/base/base.h"
 #include "opal/mca/pmix/pmix-internal.h"
 #define LFC_MODEX_GLOBAL PMIX_GLOBAL
 #define LFC_MODEX_JOB_SIZE PMIX_JOB_SIZE
@@ -63,6 +67,7 @@ typedef const char lfc_info_text;
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define LFC_HAS_PART 1
 #define LFC_HAS_SESSIONS 1
+#define LFC_ACCELERATOR opal_accelerator_base_selected_component.base_version.mca_component_name
 #if OPAL_ENABLE_FT_MPI
 #define LFC_MPI_SURVIVES_FAULTS ompi_ftmpi_enabled /* of ompi/runtime/params.h */
 #else
@@ -77,7 +82,7 @@ typedef const char lfc_info_text;
 #error "LFC supports Open MPI 4.1 and 5.0"
 #endif
 
-/* These three work in any Open MPI version. */
+/* These work in any Open MPI version. */
 
 /* Whether the running Open MPI is of the series this was compiled for. */
 bool lfc_ompi_is_ours(void);
@@ -86,6 +91,42 @@ bool lfc_chooses(const char* selection, const char* component);
 /* Whether the component was named in its framework's selection (`--mca btl lfc,...`). A list of
  * exclusions (`^tcp`) names nothing. */
 bool lfc_asked_for(const char* framework, const char* component);
+/* Whether the program's buffers may lie in the memory of an accelerator. Components that read buffers by the processor
+ * then decline: MPI lets each rank choose the memory of its own buffer, so no call shows all ranks which kind it is. */
+bool lfc_has_device_memory(void);
+#define LFC_NO_DEVICE_MEMORY                                                                   \
+  "Open MPI serves the memory of accelerators in this process, which LFC cannot read (without" \
+  " GPUs: --mca accelerator null; Open MPI 4.1: --mca opal_cuda_support 0)"
+
+/* Whether bytes have to be copied by the convertor: they have gaps, or the processor cannot read them. */
+static inline bool lfc_must_pack(const opal_convertor_t* convertor) {
+#if OPAL_MAJOR_VERSION >= 5 /* 4.1 examines the memory in the same function */
+  if (opal_convertor_on_device(convertor)) return true;
+#endif
+  return opal_convertor_need_buffers(convertor) != 0;
+}
+
+/* Whether ob1 may have a message fetched into this memory although the processor cannot write to it. */
+static inline bool lfc_is_device_memory(const void* address) {
+#if OPAL_MAJOR_VERSION >= 5
+  int device = 0;
+  uint64_t flags = 0;
+  return opal_accelerator.check_addr(address, &device, &flags) > 0;
+#else
+  (void)address; /* ob1 of 4.1 does so only if a flag of the BTL permits it */
+  return false;
+#endif
+}
+/* Copies from ordinary memory. False: the accelerator refused. */
+static inline bool lfc_copy_to_device(void* to, const void* from, size_t size) {
+#if OPAL_MAJOR_VERSION >= 5
+  return opal_accelerator.mem_copy(MCA_ACCELERATOR_NO_DEVICE_ID, MCA_ACCELERATOR_NO_DEVICE_ID, to,
+                                   from, size, MCA_ACCELERATOR_TRANSFER_HTOD) == OPAL_SUCCESS;
+#else
+  (void)to, (void)from, (void)size;
+  return false;
+#endif
+}
 
 /* Hands a message to a receiver. */
 static inline void lfc_btl_deliver_to(const mca_btl_active_message_callback_t* receiver,

@@ -33,6 +33,8 @@ static int open_component(void) {
     lfc_help("osc declines", reason, lfc_node_of(opal_proc_local_get()));
     return OPAL_ERR_NOT_AVAILABLE;
   }
+  /* Where it is not published, no window is served. */
+  if (lfc_has_device_memory()) return OPAL_SUCCESS;
   return lfc_modex_publish(LFC_EXCHANGE_OSC, NULL, 0) ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
 }
 
@@ -77,6 +79,7 @@ static int query(ompi_win_t* win, void** base, size_t size, int disp_unit,
                  ompi_communicator_t* comm, opal_info_t* info, int flavor) {
   (void)win, (void)base, (void)size, (void)disp_unit, (void)info;
   if (OMPI_COMM_IS_INTER(comm)) return OMPI_ERR_NOT_SUPPORTED;
+  if (lfc_has_device_memory()) return decline(comm, LFC_NO_DEVICE_MEMORY);
   char why[512] = "";
   const unsigned needed = LFC_EXCHANGE_ADDRESS | LFC_EXCHANGE_OSC;
   int possible = rma_open_windows();

@@ -554,6 +554,18 @@ ompi5_script() { # ompi5_script FILE TARGET...: a test that is a program of its 
   in5 "$tree/$1"
 }
 
+# Buffers in the memory of an accelerator of the tests: messages go over LFC, collectives and windows do not.
+ompi5_device() { # ompi5_device LINKS
+  local output=$LFC_TEST_STATE/device.$$
+  ompi5_build device_buffers
+  allow_mpirun_as_root
+  export OMPI_MCA_mca_base_component_path=/build/default/tests/device:/build/default/components:SYS_DEFAULT
+  cd "$tree"
+  says_ok in5 mpirun --map-by slot:OVERSUBSCRIBE -n 3 --mca btl lfc --mca btl_lfc_links "$1" --mca coll_lfc_verbose 1 \
+    "$(executable /build device buffers)" 2>&1 | tee "$output"
+  [[ $(grep -ac 'coll lfc: declines: Open MPI serves the memory of accelerators' "$output") == 3 ]]
+}
+
 # A rank that must use Open MPI's own partitioned communication: its partners choose the same component.
 ompi5_partitioned_fallback() {
   local output=$LFC_TEST_STATE/partitioned_fallback.$$ program

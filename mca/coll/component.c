@@ -47,6 +47,11 @@ static int open_component(void) {
     lfc_help("coll declines", reason, lfc_node_of(opal_proc_local_get()));
     return OPAL_ERR_NOT_AVAILABLE;
   }
+  if (lfc_has_device_memory()) {
+    if (options->parameters.verbose >= 1)
+      opal_output(0, "coll lfc: declines: %s", LFC_NO_DEVICE_MEMORY);
+    return OPAL_ERR_NOT_AVAILABLE;
+  }
   options->progress = progress;
   options->attend = attend;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);

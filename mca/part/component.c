@@ -29,6 +29,11 @@ static int register_component(void) {
 /* The framework considers only components of a list, which has one name. This adds `lfc`. */
 static int open_component(void) {
   if (!lfc_may_open("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
+  if (lfc_has_device_memory()) {
+    if (mca_part_lfc_component.parameters.verbose >= 1)
+      opal_output(0, "part lfc: declines: %s", LFC_NO_DEVICE_MEMORY);
+    return OPAL_ERR_NOT_AVAILABLE;
+  }
   char* name = strdup("lfc"); /* the framework frees it */
   if (name == NULL || opal_pointer_array_add(&mca_part_base_part, name) < 0) {
     free(name);
