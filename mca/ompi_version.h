@@ -43,6 +43,7 @@ typedef char lfc_info_text; /* in callbacks for a changed info key */
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #define LFC_HAS_PART 0                /* the framework of partitioned communication */
 #define LFC_HAS_SESSIONS 0            /* and MPI may start again after it has ended */
+#define LFC_HAS_FAILURES 0            /* MPIX_Comm_revoke and its relatives */
 #define LFC_MPI_SURVIVES_FAULTS false /* the MPI of this job goes on without ranks that failed */
 /* The part of Open MPI that serves the memory of accelerators, such as GPUs. `null` or empty: there is none. */
 #define LFC_ACCELERATOR (opal_cuda_support ? "cuda" : "null")
@@ -68,6 +69,7 @@ typedef const char lfc_info_text;
 #define LFC_HAS_PART 1
 #define LFC_HAS_SESSIONS 1
 #define LFC_ACCELERATOR opal_accelerator_base_selected_component.base_version.mca_component_name
+#define LFC_HAS_FAILURES OPAL_ENABLE_FT_MPI
 #if OPAL_ENABLE_FT_MPI
 #define LFC_MPI_SURVIVES_FAULTS ompi_ftmpi_enabled /* of ompi/runtime/params.h */
 #else

@@ -49,9 +49,4 @@ int lfc_part_persist_init(const struct lfc_part_call* call, ompi_request_t** req
 /* Null until the first request. */
 extern const mca_part_base_module_t* lfc_part_persist;
 
-/* Reports to the engine, now and then, the processes that have failed as Open MPI knows. Progress calls it. */
-void lfc_part_report_failures(void);
-/* The error of a request whose peer is lost. */
-int lfc_part_loss_error(void);
-
 #endif

@@ -5,6 +5,7 @@
 #include "buffer.h"
 #include "communicator_key.h"
 #include "completion.h"
+#include "failures.h"
 #include "modex.h"
 #include "part_lfc.h"
 
@@ -53,7 +54,7 @@ static void done(void* owner, enum lfc_part_status status, uint64_t bytes) {
   lfc_part_mpi* request = owner;
   int error = MPI_SUCCESS;
   if (status == LFC_PART_TRUNCATED) error = MPI_ERR_TRUNCATE;
-  if (status == LFC_PART_LOST) error = lfc_part_loss_error();
+  if (status == LFC_PART_LOST) error = lfc_loss_error(MPI_ERR_OTHER);
   const size_t partitions = request->buffer.partitions;
   if (!request->sends && status != LFC_PART_LOST && partitions > 0 &&
       !lfc_part_buffer_unpack(&request->buffer, 0, partitions - 1, bytes))
@@ -232,7 +233,7 @@ static int psend_init(const void* buffer, size_t partitions, size_t count, ompi_
 }
 
 static int progress(void) {
-  lfc_part_report_failures();
+  lfc_report_failures();
   return lfc_part_progress();
 }
 

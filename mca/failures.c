@@ -1,20 +1,21 @@
-/* Failed processes, where Open MPI lets the others continue (mpirun --with-ft ulfm). */
-#include "part_lfc.h"
+#include "failures.h"
 
-#if OPAL_ENABLE_FT_MPI
+#if LFC_HAS_FAILURES
 
 #include <stdatomic.h>
 
 #include "ompi/group/group.h"
-#include "ompi/runtime/params.h"
+
+#pragma weak ompi_group_afp_mutex /* as ompi_ftmpi_enabled */
+#pragma weak ompi_group_all_failed_procs
 
 /* Calls of progress between two looks, so that a look costs nothing in a wait. */
 #define CALLS_PER_LOOK 256u
 
 /* Reports all of them each time: the engine may have met one of them as a peer since. */
-void lfc_part_report_failures(void) {
+void lfc_report_failures(void) {
   static atomic_uint calls;
-  if (!ompi_ftmpi_enabled ||
+  if (!LFC_MPI_SURVIVES_FAULTS ||
       atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % CALLS_PER_LOOK != 0)
     return;
   opal_mutex_lock(&ompi_group_afp_mutex);
@@ -25,11 +26,8 @@ void lfc_part_report_failures(void) {
   opal_mutex_unlock(&ompi_group_afp_mutex);
 }
 
-int lfc_part_loss_error(void) { return ompi_ftmpi_enabled ? MPI_ERR_PROC_FAILED : MPI_ERR_OTHER; }
-
 #else
 
-void lfc_part_report_failures(void) {}
-int lfc_part_loss_error(void) { return MPI_ERR_OTHER; }
+void lfc_report_failures(void) {}
 
 #endif
