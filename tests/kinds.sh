@@ -548,6 +548,14 @@ ompi5_mpi() { # ompi5_mpi PLACE RANKS WITH FOLDER PROGRAM ARGS...
   job_says_ok "$2" --mca btl lfc "${by_rank[@]}" "$(executable /build "$4" "$5")" "${arguments[@]}"
 }
 
+# ompi5_ulfm PLACE RANKS WITH FOLDER PROGRAM ARGS...: a program that goes on without ranks that failed, so LFC prints nothing
+# about them.
+ompi5_ulfm() {
+  local output=$LFC_TEST_STATE/ulfm.$$
+  ompi5_mpi "$1" "$2" "ulfm+$3" "${@:4}" 2>&1 | tee "$output"
+  ! grep -aE '(btl|coll) lfc: |has ended' "$output" || { echo "LFC has printed a loss"; return 1; }
+}
+
 ompi5_script() { # ompi5_script FILE TARGET...: a test that is a program of its own, and needs these
   ompi5_build "${@:2}"
   allow_mpirun_as_root

@@ -99,7 +99,14 @@ uint32_t lfc_coll_most_communicators(void) {
   return static_cast<uint32_t>(lfc::limits::kCollBoards);
 }
 
-void lfc_coll_leave(lfc_coll_communicator* communicator) { engine->leave(communicator); }
+void lfc_coll_watch(lfc_coll_communicator* communicator, lfc_coll_fault fault, const void* host) {
+  communicator->watch.ask_caller(fault, host);
+}
+
+void lfc_coll_leave(lfc_coll_communicator* communicator) {
+  communicator->watch.ask_caller(nullptr, nullptr);
+  engine->leave(communicator);
+}
 void lfc_coll_leave_rest(void) { engine->leave_rest(); }
 
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator) { return communicator->found; }

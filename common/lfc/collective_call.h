@@ -59,7 +59,13 @@ struct lfc_coll_topology {
 };
 /* The use of a group. Persistent requests among neighbours use one board of each rank, and not the group's board. */
 enum lfc_coll_use { LFC_COLL_COMMUNICATOR, LFC_COLL_REQUEST, LFC_COLL_NEIGHBOUR_REQUEST };
-enum lfc_coll_status { LFC_COLL_OK, LFC_COLL_LOST, LFC_COLL_MISMATCH, LFC_COLL_NO_MEMORY };
+enum lfc_coll_status {
+  LFC_COLL_OK,
+  LFC_COLL_LOST, /* a rank of the communicator */
+  LFC_COLL_MISMATCH,
+  LFC_COLL_NO_MEMORY,
+  LFC_COLL_REVOKED /* a rank has revoked the communicator */
+};
 
 struct lfc_coll_call {
   enum lfc_coll_kind kind;

@@ -43,6 +43,9 @@ typedef struct lfc_coll_operation {
   void* room[40];
 } lfc_coll_operation;
 typedef void (*lfc_coll_done)(lfc_coll_operation* operation, enum lfc_coll_status status);
+/* Returns why the caller's communicator can do no collective any more, LFC_COLL_LOST or LFC_COLL_REVOKED; LFC_COLL_OK:
+ * it can. Called by any thread that waits. */
+typedef enum lfc_coll_status (*lfc_coll_fault)(const void* host);
 
 /* Opens the collectives of the process with checked parameters. Returns the facts that this process must publish, and
  * their size; they belong to the library. Returns NULL if memory is short. */
@@ -91,6 +94,9 @@ bool lfc_coll_serves(const lfc_coll_communicator* communicator);
  * ranks alike in these cases: they run on several nodes; some rank cannot reach the memory of another one; some rank
  * has ended; no rank has arrived for 5 s while others waited. Combine the words by other means then. */
 bool lfc_coll_combine_on_node(const lfc_coll_communicator* communicator, uint32_t* word);
+/* Calls fault(host) now and then while a rank waits for a collective, until lfc_coll_leave(). If it returns a fault,
+ * the active and all later operations end with that status, at all ranks. */
+void lfc_coll_watch(lfc_coll_communicator* communicator, lfc_coll_fault fault, const void* host);
 /* Frees the communicator. All its operations must have finished. */
 void lfc_coll_leave(lfc_coll_communicator* communicator);
 /* Leaves the remaining groups, in MPI_Finalize. They do nothing more, and a process that exits is no loss to them. */

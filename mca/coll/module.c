@@ -5,6 +5,7 @@
 
 #include "agreement.h"
 #include "coll_lfc.h"
+#include "failures.h"
 #include "modex.h"
 #include "topology.h"
 
@@ -54,6 +55,8 @@ static lfc_coll_communicator* join(ompi_communicator_t* comm, enum lfc_coll_use 
   lfc_coll_communicator* communicator = lfc_coll_join(lfc_communicator_key(comm), processes, size,
                                                       ompi_comm_rank(comm), use, why, why_size);
   free(processes);
+  if (LFC_MPI_SURVIVES_FAULTS && communicator != NULL)
+    lfc_coll_watch(communicator, lfc_failure_of, comm);
   return communicator;
 }
 

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 
 #include "completion.h"
+#include "failures.h"
 
 static int mpi_status(enum lfc_coll_status status) {
   switch (status) {
     case LFC_COLL_OK: return OMPI_SUCCESS;
     case LFC_COLL_MISMATCH: return MPI_ERR_TRUNCATE;
     case LFC_COLL_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
-    default: return OMPI_ERR_UNREACH;
+    case LFC_COLL_REVOKED: return lfc_revocation_error();
+    default: return lfc_loss_error(OMPI_ERR_UNREACH);
   }
 }
 
@@ -96,7 +98,11 @@ static void begin(lfc_coll_request* request, lfc_coll_communicator* communicator
                   const struct lfc_coll_call* call) {
   OBJ_RETAIN(request->base.super.req_mpi_object
                  .comm); /* it may be freed before the operation has finished */
-  lfc_coll_start(communicator, call, &request->operation, finish);
+  const enum lfc_coll_status failure = lfc_failure_of(request->base.super.req_mpi_object.comm);
+  if (failure != LFC_COLL_OK)
+    finish(&request->operation, failure);
+  else
+    lfc_coll_start(communicator, call, &request->operation, finish);
 }
 
 int lfc_coll_request_start(lfc_coll_request* request, ompi_communicator_t* comm,
@@ -116,8 +122,8 @@ static int start_again(lfc_coll_request* request) {
   (void)lfc_request_completed(super); /* the last time, perhaps by another thread */
   if (!request->in_place && !lfc_coll_operands_fill(&request->operands)) return OMPI_ERROR;
   super->req_state = OMPI_REQUEST_ACTIVE;
-  enum lfc_coll_status status;
-  if (lfc_coll_try(request->communicator, &request->call, &status)) {
+  enum lfc_coll_status status = lfc_failure_of(super->req_mpi_object.comm);
+  if (status != LFC_COLL_OK || lfc_coll_try(request->communicator, &request->call, &status)) {
     super->req_status.MPI_ERROR = close_result(request, status);
     return OMPI_SUCCESS; /* it has been complete all the time */
   }

@@ -430,7 +430,8 @@ void CollectiveSimulation::act(Host& host) {
 void CollectiveSimulation::look(Host& host, Part& part) {
   Communicator& communicator = host.communicator(part);
   for (const std::uint32_t member : communicator.local())
-    if (host.has_ended(communicator.members().name(member))) communicator.set_lost();
+    if (host.has_ended(communicator.members().name(member)))
+      communicator.set_failed(Board::End::lost);
   if (std::has_single_bit(++part.looks) || part.looks % kMostLooks == 0) communicator.ask();
 }
 

@@ -70,8 +70,9 @@ class Communicator final : private Aside::Entry {
   bool forwards(const CollOperation& operation) const noexcept;
   bool idle() const noexcept { return queue_ == nullptr; }
 
-  // Ends all operations with LFC_COLL_LOST, because a rank of this node has ended.
-  void set_lost() noexcept { state_->end(Board::End::lost); }
+  // Ends all operations for this reason, which no rank need have published: a rank of this node has ended, or a rank
+  // has revoked the communicator.
+  void set_failed(Board::End why) noexcept { state_->end(why); }
   // Whether no operation goes on any more. This rank, or another one of its node, has published the reason.
   bool has_failed() const noexcept { return state_->failure() != LFC_COLL_OK; }
   // Whether members' calls differed so that no further operation can be done.

@@ -3,6 +3,34 @@
 #include <cstring>
 
 namespace lfc {
+namespace {
+
+Board::End end_of(MulticastReason reason) noexcept {
+  switch (reason) {
+    case MulticastReason::loss: return Board::End::lost;
+    case MulticastReason::disagreement: return Board::End::disagreement;
+    case MulticastReason::revocation: return Board::End::revoked;
+  }
+  return Board::End::lost;
+}
+
+Board::End end_of(lfc_coll_status failure) noexcept {
+  switch (failure) {
+    case LFC_COLL_MISMATCH: return Board::End::disagreement;
+    case LFC_COLL_REVOKED: return Board::End::revoked;
+    default: return Board::End::lost;
+  }
+}
+
+MulticastReason reason_of(Board::End end) noexcept {
+  switch (end) {
+    case Board::End::disagreement: return MulticastReason::disagreement;
+    case Board::End::revoked: return MulticastReason::revocation;
+    default: return MulticastReason::loss;
+  }
+}
+
+}  // namespace
 
 CommunicatorState::CommunicatorState(Membership membership, std::uint32_t self,
                                      std::vector<std::uint32_t> ranks, std::uint64_t key,
@@ -97,12 +125,12 @@ lfc_coll_status CommunicatorState::failure() const noexcept {
   if (board_failed_) return LFC_COLL_NO_MEMORY;
   Board::End how = end_.load(std::memory_order_relaxed);
   if (how == Board::End::none && board_.is_open()) how = board_.end();
-  if (how == Board::End::none && tree_ != nullptr && tree_->failed())
-    how = tree_->mismatch() ? Board::End::disagreement : Board::End::lost;
+  if (how == Board::End::none && tree_ != nullptr && tree_->failed()) how = end_of(tree_->reason());
   switch (how) {
     case Board::End::none: return LFC_COLL_OK;
     case Board::End::lost: return LFC_COLL_LOST;
     case Board::End::disagreement: return LFC_COLL_MISMATCH;
+    case Board::End::revoked: return LFC_COLL_REVOKED;
   }
   return LFC_COLL_LOST;
 }
@@ -116,10 +144,10 @@ void CommunicatorState::end(Board::End how) noexcept {
 // Ranks of this node read the failure from the board, which may not exist yet. The other nodes are notified by the
 // tree, because they do not see all ranks of this node.
 void CommunicatorState::spread_failure() {
-  const bool disagreed = failure() == LFC_COLL_MISMATCH;
+  const Board::End how = end_of(failure());
   if (!board_failed_) open_board();
-  end(disagreed ? Board::End::disagreement : Board::End::lost);
-  if (tree_ != nullptr) tree_->give_up(disagreed);
+  end(how);
+  if (tree_ != nullptr) tree_->give_up(reason_of(how));
 }
 
 void CommunicatorState::disagree(CollOperation& operation, bool for_good) noexcept {

@@ -15,11 +15,26 @@ constexpr Clock::duration kPeriod = std::chrono::milliseconds(200);
 
 }  // namespace
 
+void LossWatch::ask_caller(lfc_coll_fault fault, const void* host) {
+  const std::lock_guard looking(mutex_);
+  fault_ = fault;
+  host_ = host;
+}
+
+// Ends the operations of the communicator if the caller knows of a fault. With the mutex held.
+bool LossWatch::ends_by_caller(Communicator& communicator) const {
+  const lfc_coll_status status = fault_ == nullptr ? LFC_COLL_OK : fault_(host_);
+  if (status == LFC_COLL_OK) return false;
+  communicator.set_failed(status == LFC_COLL_REVOKED ? Board::End::revoked : Board::End::lost);
+  return true;
+}
+
 void LossWatch::look(Communicator& communicator, Environment& environment) {
   const Clock::rep now = Clock::now().time_since_epoch().count();
   const std::unique_lock looking(mutex_, std::try_to_lock);
+  if (!looking.owns_lock() || ends_by_caller(communicator)) return;
   const Clock::rep before = looked_.load(std::memory_order_relaxed);
-  if (!looking.owns_lock() || (before != 0 && now - before < kPeriod.count())) return;
+  if (before != 0 && now - before < kPeriod.count()) return;
   looked_.store(now, std::memory_order_relaxed);
   looks_ = before == 0 ? 0 : looks_ + 1;
   if (looks_ == 0) return;
@@ -28,7 +43,7 @@ void LossWatch::look(Communicator& communicator, Environment& environment) {
     if (!environment.has_ended(name)) continue;
     // A rank that leaves because of a loss has published it before it ends.
     if (communicator.has_failed()) break;
-    communicator.set_lost();
+    communicator.set_failed(Board::End::lost);
     tell_loss(
         environment.describe(name) +
             " has ended, a process of this node: its own output or that of mpirun has the reason",

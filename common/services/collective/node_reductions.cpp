@@ -200,9 +200,7 @@ void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape sh
   const std::uint32_t parent = position_.members().parent(shape, up.root, position_.self);
   if (position_.failed.load(std::memory_order_acquire))
     return position_.multicast.give_up(*position_.group, parent,
-                                       position_.mismatch.load(std::memory_order_relaxed)
-                                           ? Multicast::Reason::disagreement
-                                           : Multicast::Reason::loss);
+                                       position_.reason.load(std::memory_order_relaxed));
   const auto found = pending_.find(step);
   if (found != pending_.end()) {
     if (up != found->second.up || shape != found->second.shape) return position_.disagree();

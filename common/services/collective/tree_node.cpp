@@ -48,9 +48,9 @@ void TreeNode::set_peer(std::uint32_t member, PeerId peer) {
   position_.multicast.set_peer(*position_.group, member, peer);
 }
 
-void TreeNode::give_up(bool disagreed) {
+void TreeNode::give_up(Multicast::Reason reason) {
   const ServicePort::Access access(position_.multicast.port());
-  position_.give_up(disagreed ? Multicast::Reason::disagreement : Multicast::Reason::loss);
+  position_.give_up(reason);
 }
 
 // --- The host's calls ---
@@ -132,8 +132,7 @@ void TreeNode::keep(Multicast::Packet& packet) {
 }
 
 void TreeNode::lost(Multicast::Reason reason) {
-  if (reason == Multicast::Reason::disagreement)
-    position_.mismatch.store(true, std::memory_order_relaxed);
+  position_.reason.store(reason, std::memory_order_relaxed);
   position_.failed.store(true, std::memory_order_release);
 }
 

@@ -67,7 +67,7 @@ class TreeNode final : public Multicast::Receiver {
   bool knows(std::uint32_t member) const;
   void set_peer(std::uint32_t member, PeerId peer);
   // Notifies the other nodes that this one leaves the group, so that they do not wait for it.
-  void give_up(bool disagreed);
+  void give_up(Multicast::Reason reason);
   // A member to which this process has lost the connection; the number of members: none.
   std::uint32_t lost_member() const;
   // Forwards packets now, where the host forwards.
@@ -75,9 +75,11 @@ class TreeNode final : public Multicast::Receiver {
   // Tries again to place results that found no room on the board. True: some are left.
   bool work() override;
 
-  // Whether a member is lost, or members' calls differ.
+  // Whether the group has ended, and for which reason.
   bool failed() const noexcept { return position_.failed.load(std::memory_order_acquire); }
-  bool mismatch() const noexcept { return position_.mismatch.load(std::memory_order_relaxed); }
+  Multicast::Reason reason() const noexcept {
+    return position_.reason.load(std::memory_order_relaxed);
+  }
 
  private:
   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;

@@ -1,7 +1,7 @@
 // TreePosition: a node's place in the group of one communicator: its member number, and the operations that its host
 // has begun. The parts of TreeNode share it: results, blocks and reductions.
 //
-// Threads: under ServicePort::Access, but for `failed` and `mismatch`.
+// Threads: under ServicePort::Access, but for `failed` and `reason`.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct TreePosition {
       begun;                   // of the host, in the order of their steps, in which they begin
   std::uint64_t begun_to = 0;  // the host has begun all lower steps
   std::atomic<bool> failed = false;
-  std::atomic<bool> mismatch = false;
+  std::atomic<MulticastReason> reason = MulticastReason::loss;  // if it has failed
 
   // The operation to which the step belongs; null: the host is past it, or has not begun it.
   CollOperation* find(std::uint64_t step) const noexcept {
@@ -43,7 +43,7 @@ struct TreePosition {
     return step < (operation == nullptr ? begun_to : operation->sent_to);
   }
   const Membership& members() const noexcept { return group->membership; }
-  void give_up(Multicast::Reason reason) { multicast.give_up(*group, reason); }
+  void give_up(Multicast::Reason why) { multicast.give_up(*group, why); }
   // Ends the group because members' calls differ; all members are sent that reason.
   void disagree() { give_up(Multicast::Reason::disagreement); }
 };

@@ -12,9 +12,9 @@ constexpr std::size_t kPage = 4096;
 
 }  // namespace
 
-const BuildStamp Board::stamp("board",
-                              {sizeof(Head), sizeof(Line), sizeof(Slot), kInline, kRoom,
-                               Label::kDigestBits, limits::kCollSlots, limits::kCollRooms});
+const BuildStamp Board::stamp("board", {sizeof(Head), sizeof(Line), sizeof(Slot), kInline, kRoom,
+                                        Label::kDigestBits, limits::kCollSlots, limits::kCollRooms,
+                                        static_cast<std::uint64_t>(End::last_)});
 
 std::size_t Board::slots_offset(std::uint32_t lanes) noexcept {
   return sizeof(Head) + sizeof(Line) * lanes;

@@ -110,7 +110,7 @@ class Board {
   bool waits_alike(std::uint64_t step, Label label) noexcept;
 
   // The reason why no rank may wait on this board any more; the first reason stays.
-  enum class End : std::uint32_t { none, lost, disagreement };
+  enum class End : std::uint32_t { none, lost, disagreement, revoked, last_ = revoked };
   void set_end(End end) noexcept;
   End end() const noexcept;
   // Called once, when this rank uses the board no more. True: it was the last one, so the memory may be used again.

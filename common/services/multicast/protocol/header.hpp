@@ -30,6 +30,6 @@ struct MulticastHeader {
 static_assert(sizeof(MulticastHeader) == 32);
 
 // MulticastReason: the reason why a group ends.
-enum class MulticastReason : std::uint8_t { loss, disagreement, last_ = disagreement };
+enum class MulticastReason : std::uint8_t { loss, disagreement, revocation, last_ = revocation };
 
 }  // namespace lfc

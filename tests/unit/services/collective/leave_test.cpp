@@ -34,7 +34,7 @@ TEST_CASE("the tree node of a rank that has left writes nothing onto the board",
     CHECK(second[0].finished.load());
     CHECK(second[3].finished.load() == !left);
     if (left) {
-      world.communicator(3).set_lost();
+      world.communicator(3).set_failed(Board::End::lost);
       world.world().settle();
       tree->leave();
       tree.reset();

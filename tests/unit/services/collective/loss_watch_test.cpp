@@ -102,4 +102,30 @@ TEST_CASE("a rank that has left because of a loss is not reported as lost", "[co
   for (const CollOperation& each : operations) CHECK(each.status == LFC_COLL_LOST);
 }
 
+TEST_CASE("a revocation that one rank knows of ends the operation at all ranks", "[coll]") {
+  constexpr std::uint32_t kRanks = 6;
+  CollWorld world({.ranks = kRanks, .per_node = 2});
+  std::vector<CollOperation> operations(kRanks - 1);
+  for (std::uint32_t rank = 0; rank < operations.size(); ++rank) {  // rank 5 never comes
+    operations[rank].kind = LFC_COLL_ALLREDUCE;
+    world.communicator(rank).submit(operations[rank]);
+  }
+  for (int ticks = 0; ticks < 1000; ++ticks) world.step();
+  Node node({});
+  LossWatch watch;
+  lfc_coll_status status = LFC_COLL_OK;
+  watch.ask_caller([](const void* host) { return *static_cast<const lfc_coll_status*>(host); },
+                   &status);
+  watch.look(world.communicator(2), node);
+  REQUIRE_FALSE(world.communicator(2).has_failed());
+  status = LFC_COLL_REVOKED;
+  watch.look(world.communicator(2), node);
+  REQUIRE(world.communicator(2).has_failed());
+  REQUIRE(world.finish(operations));
+  for (const CollOperation& each : operations) CHECK(each.status == LFC_COLL_REVOKED);
+  // The caller's communicator has ended: it is not looked at.
+  watch.ask_caller(nullptr, nullptr);
+  watch.look(world.communicator(5), node);
+}
+
 }  // namespace lfc
