@@ -30,6 +30,7 @@
 #include "ompi/win/win.h"
 
 #include "combination.h"
+#include "failures.h"
 #include "lfc/lfc.h"
 #include "mpi_types.h"
 
@@ -68,7 +69,7 @@ static inline int rma_error(enum lfc_rma_status status) {
     case LFC_RMA_TRUNCATED: return MPI_ERR_TRUNCATE;
     case LFC_RMA_INVALID: return MPI_ERR_OP;
     case LFC_RMA_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
-    default: return MPI_ERR_OTHER; /* a member of the window is lost */
+    default: return lfc_loss_error(MPI_ERR_OTHER); /* a member of the window is lost */
   }
 }
 

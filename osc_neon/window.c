@@ -6,14 +6,19 @@
 
 #include "modex.h"
 
+static int serve(void) {
+  lfc_report_failures();
+  return lfc_rma_serve();
+}
+
 /* Progress is registered while there are windows. Threads may make and free some at a time. */
 static void count_windows(int change) {
   static opal_mutex_t lock = OPAL_MUTEX_STATIC_INIT;
   static int windows;
   opal_mutex_lock(&lock);
-  if (windows == 0) (void)opal_progress_register(lfc_rma_serve);
+  if (windows == 0) (void)opal_progress_register(serve);
   windows += change;
-  if (windows == 0) (void)opal_progress_unregister(lfc_rma_serve);
+  if (windows == 0) (void)opal_progress_unregister(serve);
   opal_mutex_unlock(&lock);
 }
 
