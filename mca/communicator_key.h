@@ -8,6 +8,7 @@
 #include "ompi_version.h"
 
 #include "ompi/communicator/communicator.h"
+#include "ompi/runtime/params.h"
 
 /* The same number at all ranks of the communicator. No other communicator has this number and these members. */
 static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
@@ -16,7 +17,14 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #else
   const uint64_t index = OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint64_t)comm->c_index : 0;
   const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-  return (comm->c_contextid.cid_base * odd + comm->c_contextid.cid_sub.u64) * odd + index;
+  uint64_t epoch = 0;
+#if LFC_HAS_FAILURES
+  /* If a communicator is revoked while its ranks duplicate it, only some of them get the duplicate. They count it as
+   * one of this number, and the others do not. Open MPI's epoch distinguishes it from later ones. */
+  if (LFC_MPI_SURVIVES_FAULTS) epoch = comm->c_epoch;
+#endif
+  return ((comm->c_contextid.cid_base * odd + comm->c_contextid.cid_sub.u64) * odd + index) * odd +
+         epoch;
 #endif
 }
 
