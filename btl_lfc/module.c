@@ -93,10 +93,7 @@ static void receive(void* context, uint32_t peer, uint8_t tag, const void* data,
   lfc_btl_visited(visit);
 }
 
-/* ob1 ends the job: a message that was promised will never come. */
-static void broken(void* context, const char* why) {
-  const struct mca_btl_base_endpoint_t* endpoint = context;
-  if (endpoint == NULL) return; /* ob1 does not use this peer */
+static void tell_lost(const struct mca_btl_base_endpoint_t* endpoint, const char* why) {
   const char* name = opal_process_name_print(endpoint->proc->proc_name);
   const char* lost = OPAL_VPID_PRINT(endpoint->proc->proc_name.vpid);
   const char* node = lfc_node_of(endpoint->proc);
@@ -105,6 +102,13 @@ static void broken(void* context, const char* why) {
     opal_output(
         0, "btl lfc: lost process %s, rank %s on node %s: %s (no descriptor is left: ulimit -n)",
         name, lost, node, why);
+}
+
+/* ob1 ends the job: a message that was promised will never come. */
+static void broken(void* context, const char* why) {
+  const struct mca_btl_base_endpoint_t* endpoint = context;
+  if (endpoint == NULL) return; /* ob1 does not use this peer */
+  if (lfc_prints_losses()) tell_lost(endpoint, why);
   if (lfc_btl.error_callback != NULL) {
     static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
     lfc_btl.error_callback(endpoint->module, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);

@@ -57,6 +57,14 @@ bool lfc_help(const char* topic, ...) {
   return true;
 }
 
+bool lfc_prints_losses(void) {
+  int index = -1;
+  const mca_base_var_storage_t* value = NULL;
+  return mca_base_var_find_by_name("btl_base_warn_peer_error", &index) != OPAL_SUCCESS ||
+         index < 0 || mca_base_var_get_value(index, &value, NULL, NULL) != OPAL_SUCCESS ||
+         value == NULL || value->boolval;
+}
+
 const char* lfc_node_of(const opal_proc_t* process) {
   const char* name = opal_get_proc_hostname(process);
   return name == NULL ? "?" : name;

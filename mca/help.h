@@ -17,6 +17,10 @@
 /* Prints the text of the topic. False: it printed nothing, because no descriptor is left to open the catalogue. */
 bool lfc_help(const char* topic, ...);
 
+/* Whether lost processes are worth a line on standard error. Open MPI's `btl_base_warn_peer_error` (from 5.0 on) is
+ * false where the program goes on without them: `mpirun --with-ft ulfm` clears it. */
+bool lfc_prints_losses(void);
+
 /* The name of the node on which the process runs; "?": unknown. */
 const char* lfc_node_of(const opal_proc_t* process);
 

@@ -32,6 +32,7 @@ struct lfc_coll_options {
   bool crowded;          /* more ranks than cores on this node: a waiting rank yields its core */
   int (*progress)(void); /* one pass of Open MPI, for a rank that waits: may yield the core */
   int (*attend)(void);   /* the same for a rank that does not wait: keeps the core */
+  bool (*prints_losses)(void); /* whether a lost rank is worth a line on standard error */
 };
 
 struct lfc_coll_process {

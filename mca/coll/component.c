@@ -54,6 +54,7 @@ static int open_component(void) {
   }
   options->progress = progress;
   options->attend = attend;
+  options->prints_losses = lfc_prints_losses;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   options->crowded = cores > 0 && (long)opal_process_info.num_local_peers + 1 > cores;
   size_t size = 0;

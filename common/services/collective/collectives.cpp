@@ -157,8 +157,8 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   auto state = std::make_unique<CommunicatorState>(members, roll.self, std::move(roll.ranks),
                                                    roll.key, std::move(tree), processes_, use);
   if (state->has_room()) found |= LFC_COLL_ROOM;
-  auto made =
-      std::make_unique<lfc_coll_communicator>(std::move(state), options, aside_.get(), found);
+  auto made = std::make_unique<lfc_coll_communicator>(std::move(state), options, aside_.get(),
+                                                      found, options_.prints_losses);
   const std::lock_guard guard(mutex_);
   groups_.insert(made.get());
   processes_.attach(made->communicator.members());

@@ -31,8 +31,9 @@
 
 struct lfc_coll_communicator : lfc::ActiveOperations::Entry {
   lfc_coll_communicator(std::unique_ptr<lfc::CommunicatorState> state,
-                        const lfc::CollOptions& options, lfc::Aside* aside, unsigned reach)
-      : communicator(std::move(state), options, aside), found(reach) {}
+                        const lfc::CollOptions& options, lfc::Aside* aside, unsigned reach,
+                        bool (*prints_losses)())
+      : communicator(std::move(state), options, aside), watch(prints_losses), found(reach) {}
   lfc::Communicator communicator;
   lfc::LossWatch watch;
   // Whether its ranks have agreed that all of them reach the parts that LFC needs.

@@ -70,8 +70,9 @@ void LossWatch::explain(const Communicator& communicator, Environment& environme
             members.name(0).job);
 }
 
-// Prints the loss if no other rank of this node has. With the mutex held.
+// Prints the loss if no other rank of this node has, and the user does not expect losses. With the mutex held.
 void LossWatch::tell_loss(const std::string& what, std::uint32_t job) {
+  if (prints_losses_ != nullptr && !prints_losses_()) return;
   if (!told_ && !first_of_node(job, what)) told_ = true;
   tell(what);
 }

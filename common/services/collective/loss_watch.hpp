@@ -25,6 +25,9 @@ namespace lfc {
 
 class LossWatch {
  public:
+  // `prints_losses`: whether a lost rank is worth a line; null: always.
+  explicit LossWatch(bool (*prints_losses)() = nullptr) noexcept : prints_losses_(prints_losses) {}
+
   // Has each look call fault(host); null: no longer. Waits for a look that another thread has begun.
   void ask_caller(lfc_coll_fault fault, const void* host);
   void look(Communicator& communicator, Environment& environment);
@@ -37,6 +40,7 @@ class LossWatch {
   void tell_loss(const std::string& what, std::uint32_t job);
   void tell(const std::string& what);
 
+  bool (*const prints_losses_)();
   std::mutex mutex_;
   lfc_coll_fault fault_ = nullptr;
   const void* host_ = nullptr;
