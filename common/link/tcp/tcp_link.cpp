@@ -75,7 +75,7 @@ bool TcpLink::open(std::string& why_not) {
     }
   }
   if (connections_.waiting.open() && unauthenticated_.watch_listeners()) return true;
-  why_not = std::string("epoll: ") + std::strerror(errno);
+  why_not = std::string("epoll_create1, timerfd_create: ") + std::strerror(errno);
   return false;
 }
 
