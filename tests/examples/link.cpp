@@ -16,6 +16,7 @@
 #include "link/loop/loop_link.hpp"
 #include "link/ofi/ofi_link.hpp"
 #include "link/ofi/peer_probe.hpp"
+#include "link/present_time.hpp"
 #include "link/region.hpp"
 #include "link/ring.hpp"
 #include "link/shm/segment.hpp"
@@ -45,6 +46,11 @@ void ring(std::byte* memory, Meta meta, const Slice* slices, int n, void (*use)(
 
 void region(RegionTable& table, std::byte* buffer, std::size_t size, std::uint64_t address) {
 #include "common/link/region.hpp.example"
+}
+
+void present_time(PresentTime& present, PresentTime::Time asked_at,
+                  std::chrono::milliseconds patience, void (*give_up)()) {
+#include "common/link/present_time.hpp.example"
 }
 
 void interfaces(std::string& problem, std::string& why_not, const IpAddress& peer_ip,

@@ -7,7 +7,7 @@ bool RailWatch::has_work(const Session& session, std::uint8_t rail) const noexce
 }
 
 void RailWatch::check() {
-  const Clock::time_point now = options_.now();
+  const Clock::time_point now = present_.at(options_.now());
   if (now < next_) return;
   next_ = now + options_.rail_timeout / 16;
   for (const auto& session : sessions_.all())

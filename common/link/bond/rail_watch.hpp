@@ -1,7 +1,8 @@
 // RailWatch: detection of rails on which nothing arrives. A broken rail reports itself when its connection is reset,
 // but not when a cable is cut. A peer that computes sends nothing either, but on all rails. So when a rail that has
 // work makes no progress, all rails are probed. If another rail has replied in that round and this one has not some
-// time later, it is given up. A rail wrongly given up costs speed, never a byte.
+// time later, it is given up. Time in which this process does not poll does not count: replies may lie unread. A rail
+// wrongly given up costs speed, never a byte.
 //
 //   watch.check();                                  // now and then
 //   bool timed = watch.has_work();                  // losses are detected by a timer only
@@ -14,6 +15,7 @@
 #include <cstdint>
 
 #include "link/bond/numbered_frames.hpp"
+#include "link/present_time.hpp"
 
 namespace lfc::bond {
 
@@ -36,6 +38,7 @@ class RailWatch {
   Losses& losses_;
   NumberedFrames& frames_;
   const BondOptions& options_;
+  PresentTime present_;
   Clock::time_point next_{};
 };
 

@@ -53,7 +53,7 @@ OfiConnection* OfiConnections::make(PeerId peer, const Address& address, std::st
   connection->repeat_after = shared_.identity.name.packed() < address.identity().name.packed()
                                  ? kFirstRepeat
                                  : kOtherFirstRepeat;
-  connection->quiet_since = Clock::now();
+  connection->quiet_since = shared_.present.now();
   if (peer >= by_peer_.size()) by_peer_.resize(peer + 1, nullptr);
   by_peer_[peer] = connection.get();
   return connections_.emplace_back(std::move(connection)).get();

@@ -26,6 +26,7 @@
 #include "link/ofi/ofi_link.hpp"
 #include "link/ofi/ofi_transfers.hpp"
 #include "link/ofi/peer_probe.hpp"
+#include "link/present_time.hpp"
 
 namespace lfc {
 
@@ -75,6 +76,7 @@ struct OfiShared {
   SendPool sends = {};
   ReceivePool receives = {};
   OfiTransfers transfers = {};
+  PresentTime present = {};  // of all deadlines
 };
 
 class OfiConnections {

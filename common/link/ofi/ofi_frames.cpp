@@ -81,7 +81,7 @@ SendStatus OfiFrames::send(PeerId peer, Meta meta, const Slice* slices, int coun
   }
   if (!connection->stalled) {
     connection->stalled = true;
-    connection->quiet_since = Clock::now();
+    connection->quiet_since = shared_.present.now();
     connections_.attend(*connection);
   }
   return data ? SendStatus::again : hold(*connection, meta, slices, count, payload);
@@ -141,7 +141,7 @@ void OfiFrames::arrived(OfiConnection& connection, std::uint32_t sequence,
   while (!connection.early.empty()) {
     const auto next = connection.early.extract(connection.next_receive);
     if (next.empty()) break;
-    connection.gap_since = Clock::now();
+    connection.gap_since = shared_.present.now();
     accept(connection, next.mapped());
   }
 }
@@ -167,7 +167,7 @@ void OfiFrames::keep(OfiConnection& connection, std::uint32_t sequence,
     return connections_.break_off(connection, "frames were lost: expected number " +
                                                   std::to_string(connection.next_receive) +
                                                   ", got " + std::to_string(sequence));
-  if (connection.early.empty()) connection.gap_since = Clock::now();
+  if (connection.early.empty()) connection.gap_since = shared_.present.now();
   connection.early.try_emplace(sequence, frame.begin(), frame.end());
   connections_.attend(connection);
 }

@@ -132,7 +132,7 @@ OfiHandshake::Sent OfiHandshake::send(OfiConnection& connection, FrameType type,
 
 void OfiHandshake::repeat(OfiConnection& connection) noexcept {
   if (connection.state == State::open) connection.ack_due = true;
-  connection.next_try = Clock::now() + kLongestPause;
+  connection.next_try = shared_.present.now() + kLongestPause;
   connections_.attend(connection);
 }
 

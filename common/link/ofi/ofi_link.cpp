@@ -116,7 +116,7 @@ void OfiLink::close(PeerId peer) noexcept {
                     (connection->state == State::handshake && connection->sent_hello);
   connection->state = tell ? State::closing : State::closed;
   connection->next_try = {};
-  connection->quiet_since = Clock::now();
+  connection->quiet_since = shared_.present.now();
   connection->probe.stop();
   if (tell) {
     connections_.attend(*connection);
@@ -151,7 +151,7 @@ int OfiLink::poll() noexcept {
     if (count < kBatch) break;
   }
   if (!connections_.pending().empty()) {
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point now = shared_.present.now();
     connections_.attend_pending(
         [&](OfiConnection& connection) { return attend_to(connection, now); });
   }

@@ -64,7 +64,7 @@ Connection* Connections::make(PeerId peer, const Identity& identity, const Endpo
   }
   connection->repeat_after = kFirstRepeat;
   connection->silent_from =
-      Clock::now() + shared_.options.connect_timeout / (shared_.is_unresponsive ? 10 : 1);
+      shared_.present.now() + shared_.options.connect_timeout / (shared_.is_unresponsive ? 10 : 1);
   if (peer >= by_peer_.size()) by_peer_.resize(std::size_t{peer} + 1, nullptr);
   by_peer_[peer] = connection.get();
   return connections_.emplace_back(std::move(connection)).get();

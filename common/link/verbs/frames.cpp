@@ -228,7 +228,7 @@ void Frames::on_note(Connection& connection, std::uint8_t type) noexcept {
   connection.received_goodbye = true;
   if (connection.state == State::open) {
     connection.state = State::closing;
-    connection.give_up = Connection::Clock::now() + std::chrono::seconds(1);
+    connection.give_up = shared_.present.now() + std::chrono::seconds(1);
   }
   connections_.attend(connection);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "link/present_time.hpp"
 #include "link/verbs/buffers.hpp"
 #include "link/verbs/connection.hpp"
 #include "link/verbs/transfers.hpp"
@@ -38,6 +39,7 @@ struct Shared {
   ReceivePool receives;
   SendPool sends;
   Transfers transfers;
+  PresentTime present;  // of all deadlines of connections
 };
 
 }  // namespace lfc::verbs

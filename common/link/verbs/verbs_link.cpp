@@ -153,7 +153,7 @@ void VerbsLink::close(PeerId peer) noexcept {
   shared_.transfers.cancel_waiting(*connection);
   if (connection->state == State::open) {
     connection->state = State::closing;
-    connection->give_up = Clock::now() + kFarewell;
+    connection->give_up = shared_.present.now() + kFarewell;
     connection->sent_goodbye = frames_.send_note(*connection, kGoodbye);
     connections_.attend(*connection);
   } else if (connection->state == State::setting_up || connection->state == State::failing) {
@@ -179,7 +179,7 @@ int VerbsLink::poll() noexcept {
   if (events == 0 && health_.is_due()) handle_events();
   if (frames_.owes()) frames_.return_credits();
   if (!connections_.pending().empty()) {
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point now = shared_.present.now();
     connections_.attend_pending([&](Connection& connection) { return attend_to(connection, now); });
   }
   if (std::exchange(drain_requested_, false)) frames_.request_completions();

@@ -345,6 +345,24 @@ TEST_CASE("a silent rail is given up after the time that was set", "[bond]") {
   REQUIRE(world.until([&] { return world.nodes[1].counters.get(Counter::rails_lost) == 1; }));
 }
 
+TEST_CASE("a process that was absent gives a silent rail the rest of its time", "[bond]") {
+  World world(6, 2);
+  REQUIRE(world.connect(0));
+  REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 1; }));
+  REQUIRE(world.send(0, FrameType::message, bytes_of(8, 1)) == SendStatus::sent);
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 2; }));
+  const bool first = world.nodes[0].counters.get(Counter::rail0_bytes) != 0;
+  world.fabrics[first ? 0 : 1]->silence(0, 1);
+  REQUIRE(world.send(0, FrameType::message, {}) == SendStatus::sent);
+  for (int i = 0; i < 700; ++i) world.step();  // the other rail has carried a reply by now
+  g_now += std::chrono::hours(1);
+  for (int i = 0; i < 300; ++i) world.step();
+  CHECK(world.nodes[0].counters.get(Counter::rails_lost) == 0);
+  REQUIRE(world.until([&] { return world.nodes[1].frames.size() == 3; }));
+  CHECK(world.nodes[0].counters.get(Counter::rails_lost) == 1);
+}
+
 TEST_CASE("the peer is broken, once, when its last rail is", "[bond]") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     World world(seed, 3);
