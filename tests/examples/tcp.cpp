@@ -16,6 +16,7 @@
 #include "link/tcp/pace.hpp"
 #include "link/tcp/pairs.hpp"
 #include "link/tcp/receiving.hpp"
+#include "link/tcp/retries.hpp"
 #include "link/tcp/routes.hpp"
 #include "link/tcp/sending.hpp"
 #include "link/tcp/stream.hpp"
@@ -85,6 +86,11 @@ void receiving(Connections& connections, Sending& sending, ActiveConnections& ac
 #include "common/link/tcp/receiving.hpp.example"
 }
 
+void retries(Retries& retries, bool was_prompt, Clock::time_point now,
+             void (*connect_at)(Clock::time_point), void (*give_up)()) {
+#include "common/link/tcp/retries.hpp.example"
+}
+
 void routes(const Address& peer_address, std::string& why_not) {
 #include "common/link/tcp/routes.hpp.example"
 }
@@ -98,7 +104,7 @@ void admission_limits(AdmissionLimits& limits, Clock::time_point now) {
 }
 
 bool unauthenticated(Connections& connections, Counters& counters, std::string& why_not,
-                     Connection& connection) {
+                     Connection& connection, const IpAddress& ip) {
 #include "common/link/tcp/unauthenticated.hpp.example"
   return true;
 }

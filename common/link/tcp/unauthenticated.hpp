@@ -4,9 +4,9 @@
 // the one that has been idle longest from an address of no member, or from a member's if there are no others. A member
 // that was dropped connects again (retries.hpp).
 //
-//   unauthenticated.expect(ip);                         // members of the job connect from there
 //   UnauthenticatedConnections unauthenticated(connections, counters, socket_options);
 //   if (!unauthenticated.listen_on(address, ports, port, why_not)) return false;
+//   unauthenticated.expect(ip);                         // members of the job connect from there
 //   events += unauthenticated.accept();                 // a listener is readable
 //   unauthenticated.drop(connection);                   // it is no peer; or
 //   unauthenticated.note_authenticated(connection);     // it is a peer from now on
