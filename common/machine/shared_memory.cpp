@@ -47,7 +47,8 @@ std::string find_fault(int fd, const SharedMemoryName& name) {
   if (facts.st_uid != geteuid())
     return "belongs to another user (" + std::to_string(facts.st_uid) + ")";
   const int seals = fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals) return "could shrink";
+  if (seals < 0) return with_errno("F_GET_SEALS");
+  if ((seals & kSeals) != kSeals) return "could shrink";
   if (facts.st_size < 0 || static_cast<std::uint64_t>(facts.st_size) < name.size)
     return "is shorter than the size that its maker published";
   return {};
@@ -137,11 +138,11 @@ std::size_t round_to_pages(std::size_t size) noexcept {
 
 bool is_gone(const SharedMemoryName& name) {
   if (ProcessWatch(name.pid).dead()) return true;
-  std::string why_not;
   errno = 0;
-  if (open_through_proc(name, why_not).is_open()) return false;
-  // Another process has its number, or it has closed the memory, which counts as its end.
-  if (errno == EINVAL) return true;
+  const std::string target = target_of(name.pid, static_cast<int>(name.fd));
+  // Another process has its number, or it has closed the memory, which counts as its end. If the memory is there,
+  // its maker runs, even if this process may not open it or check its seals.
+  if (!target.empty()) return !target.starts_with("/memfd:" + file_name(name.cookie));
   const std::string files = "/proc/" + std::to_string(name.pid) + "/fd";
   return errno == ENOENT &&
          FileDescriptor(::open(files.c_str(), O_DIRECTORY | O_CLOEXEC)).is_open();

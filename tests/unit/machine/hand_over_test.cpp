@@ -159,6 +159,9 @@ TEST_CASE("gone: only who has ended, not who cannot be looked at", "[machine]") 
   other.pid = static_cast<std::uint32_t>(::getpid());
   other.fd = 0;
   CHECK(is_gone(other));
+  SharedMemoryName unlike = name;  // memory that is there, but does not pass the checks of open()
+  ++unlike.inode;
+  CHECK_FALSE(is_gone(unlike));
   maker.end();
   CHECK(gone() == yes);
 }
