@@ -72,12 +72,15 @@ static int decide(lfc_coll_module* own, ompi_communicator_t* comm) {
   const int status = combine_below(own, comm, &found);
   if (status != OMPI_SUCCESS) return status;
   FIRST_CALLS(TAKE_BACK)
-  if (lfc_coll_agree(own->communicator, found)) {
+  /* Communicators without a number are not bounded by it (has_too_high_number() in module.c). */
+  const bool has_room = (found & LFC_COLL_ROOM) != 0;
+  if (has_room && lfc_coll_agree(own->communicator, found)) {
     lfc_coll_offer(own, comm);
   } else {
     lfc_coll_leave(own->communicator);
     own->communicator = NULL;
-    lfc_coll_explain(comm, LFC_COLL_OUT_OF_REACH);
+    lfc_coll_explain(comm, has_room ? LFC_COLL_OUT_OF_REACH
+                                    : "a node has no board left for one communicator more");
   }
   FIRST_CALLS(HAND_OVER)
   OTHER_CALLS(HAND_OVER)
