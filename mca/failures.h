@@ -24,8 +24,7 @@ void lfc_report_failures(void);
 
 #if LFC_HAS_FAILURES
 
-#pragma weak \
-    ompi_ftmpi_enabled /* Open MPI 4.1, which may load this only to be told so, does not have it */
+#pragma weak ompi_ftmpi_enabled /* Open MPI 4.1, which loads this to decline it, does not have it */
 
 /* The error of an operation that needs a lost process; `otherwise`: in a program that does not go on without it. */
 static inline int lfc_loss_error(int otherwise) {
