@@ -5,7 +5,9 @@
 . "$(dirname "${BASH_SOURCE[0]}")/job.bash"
 ulimit -c 0
 ends=$LFC_BUILD/default/tests/fault/fault_ends
-stock=(--mca btl "tcp,self" --mca coll ^lfc --mca osc ^neon)
+shared_memory=vader
+[[ ! $(mpirun --version) =~ \ 5\. ]] || shared_memory=sm
+stock=(--mca btl "$shared_memory,self" --mca coll ^lfc --mca osc ^neon)
 lfc=(--mca btl lfc --mca osc neon)
 
 inherited() { sed -n 's/.*\<inherited \([0-9]*\)$/\1/p' "$output" | sort -n | tail -n 1; }

@@ -37,7 +37,10 @@ done
 # The folder is removed later.
 path=$(advised printenv OMPI_MCA_mca_base_component_path)
 [[ $path == "SYS_DEFAULT:$(realpath "$LFC_BUILD/default/components")" ]] || fail "the component path is $path"
-gone=(env OMPI_MCA_mca_base_component_path="SYS_DEFAULT:$scratch/removed" mpirun -n 2 --mca pml ob1 --mca btl "^lfc" ./app)
+shared_memory=vader
+[[ ! $(mpirun --version) =~ \ 5\. ]] || shared_memory=sm
+gone=(env OMPI_MCA_mca_base_component_path="SYS_DEFAULT:$scratch/removed" mpirun -n 2 --mca pml ob1
+  --mca btl "$shared_memory,self" ./app)
 expect 0 '^ok$' advised "${gone[@]}"
 [[ $output == ok ]] || fail "a job without LFC prints more than its own: $output"
 echo "advice: ${#jobs[@]} lines of README print their own output"
