@@ -13,9 +13,13 @@ trap end EXIT
 
 expect 0 '^lfc-look [0-9.]+$' "$look" --version
 expect 2 "lfc-look: '--nonsense'" "$look" --nonsense
-expect 2 "lfc-look: ''" "$look"
+for words in '' --verdict "--job $$ $$"; do
+  # shellcheck disable=SC2086  # several words
+  expect 2 '^lfc-look: give either process ids or --job ' "$look" $words
+done
 expect 2 "lfc-look: '-1'" "$look" --job --wait -1
 expect 1 "^lfc-look: process $$ has not opened LFC$" "$look" $$
+expect 1 "^lfc-look: process 999999999 does not exist on this node$" "$look" 999999999
 expect 1 '^lfc-look: no rank on this node has opened LFC in that job' "$look" --job 4294967295
 
 mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca mpi_yield_when_idle 1 --mca btl lfc --mca btl_lfc_links loop,shm --mca btl_lfc_trace 32 \

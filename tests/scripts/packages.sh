@@ -28,6 +28,11 @@ set_for_all=$(sed -nE 's/^ *(setenv\("|'"'"')(OMPI_MCA_[a-z_]+).*/\2/p' "$tree/s
 diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
   <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than are told"
 
+# --- texts name no page of the source tree, because no installation has it ---
+for text in "cat $build/components/help-lfc.txt" "$build/bin/lfc-info --help" "$build/bin/lfc-look --help"; do
+  ! $text | grep -nE "\.md\b|scripts/|LFC's page" || fail "$text names a file that is not installed (see above)"
+done
+
 # --- an installation, in any folder ---
 DESTDIR=$scratch/copy cmake --install "$build" >/dev/null
 prefix=$(dirname "$(dirname "$(find "$scratch/copy" -name lfc-info)")")

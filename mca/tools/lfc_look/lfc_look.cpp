@@ -1,6 +1,8 @@
 // lfc-look: the activity of a job's ranks on this node, and the rank that holds it up. It reads from outside: no rank
 // is stopped, and no code runs in them for it (common/look/records.hpp).
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -39,8 +41,7 @@ constexpr const char* kHelp =
     "\n"
     "The verdict says in sentences which rank holds up which: \"rank 3 waits for a credit of rank "
     "5;\n"
-    "rank 5 has not called MPI for 12 s: it computes\". LFC's page 'When a program hangs' has an\n"
-    "example of each kind.\n"
+    "rank 5 has not called MPI for 12 s: it computes\".\n"
     "\n"
     "Exit status: 0: success; 1: no rank was seen; 2: invalid argument.\n";
 
@@ -97,7 +98,10 @@ Wish read_words(int argc, char** argv) {
       wish.pids.push_back(static_cast<int>(number_or_refuse(argv[i], 1 << 30)));
     }
   }
-  if (wish.all != wish.pids.empty()) refuse(argc > 1 ? argv[argc - 1] : "");
+  if (wish.all != wish.pids.empty()) {
+    std::fputs("lfc-look: give either process ids or --job (see --help)\n", stderr);
+    std::exit(2);
+  }
   return wish;
 }
 
@@ -123,7 +127,10 @@ void explain(int pid, const std::vector<std::string>& problems) {
   const std::string who = "process " + std::to_string(pid) + " ";
   const auto own = std::find_if(problems.begin(), problems.end(),
                                 [&](const std::string& line) { return line.rfind(who, 0) == 0; });
-  const std::string text = own != problems.end() ? *own : who + "has not opened LFC";
+  const bool exists = ::kill(pid, 0) == 0 || errno != ESRCH;
+  const std::string text = own != problems.end() ? *own
+                           : exists              ? who + "has not opened LFC"
+                                                 : who + "does not exist on this node";
   std::fprintf(stderr, "lfc-look: %s\n", text.c_str());
 }
 
