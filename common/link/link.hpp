@@ -119,7 +119,8 @@ class FrameSink {
   // come by on_frame(). A short path for short messages.
   virtual int on_ring(PeerId /*peer*/, RingReader& /*ring*/, int /*limit*/) { return 0; }
   // A process that knows our address has connected on `link`. Returns the index for its frames, or
-  // kNoPeer to refuse it. Called before its first on_frame.
+  // kNoPeer to refuse it. Called before its first on_frame. kPeerLater: the link calls again soon. Only bonds return
+  // it, to their rails, while a frame on another rail is still to come.
   virtual PeerId on_connect(class Link& link, const Address& from) = 0;
   // Returns the published address, with its key, of the process that claims this address; null when
   // it is not known.

@@ -42,6 +42,7 @@ namespace lfc {
 // Dense index of a peer inside one NI; never on the wire without a check.
 using PeerId = std::uint32_t;
 inline constexpr PeerId kNoPeer = LFC_NO_PEER;
+inline constexpr PeerId kPeerLater = kNoPeer - 1;  // see FrameSink::on_connect
 
 enum class FrameType : std::uint8_t {
   hello = 1,

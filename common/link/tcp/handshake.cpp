@@ -250,6 +250,7 @@ int Handshake::admit(Connection& connection) {
     return 1;
   }
   const PeerId peer = it_.sink.on_connect(it_.link, from);
+  if (peer == kPeerLater) return 0;  // it stays `waiting`
   if (peer == kNoPeer) {
     it_.unauthenticated.drop(connection);
     return 1;
