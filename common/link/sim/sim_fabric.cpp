@@ -61,9 +61,66 @@ void SimFabric::silence(Node a, Node b) {
       if (copy) copies.push_back(std::move(it->second));
       const bool frame = it->second.kind == Event::Kind::frame && it->second.from == from;
       if (frame) --under_way_;
+      if (frame) lose(from, to, it->second);
       it = copy || frame ? inbox.erase(it) : std::next(it);
     }
     for (Event& copy : copies) inbox.emplace(kNever, std::move(copy));
+  }
+}
+
+void SimFabric::mend(Node a, Node b) {
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    Pair& wire = pair(from, to);
+    wire.cut = wire.silent = false;
+    for (const std::uint32_t connection : wire.harmed) {
+      reset(from, to, connection, now_);
+      reset(to, from, connection, now_);
+    }
+    wire.harmed.clear();
+    const auto& inbox = nodes_[to].inbox;
+    wire.frames = static_cast<std::uint32_t>(
+        std::count_if(inbox.begin(), inbox.end(), [from = from](const auto& each) {
+          return each.second.kind == Event::Kind::frame && each.second.from == from;
+        }));
+  }
+}
+
+void SimFabric::reset(Node from, Node to, std::uint32_t connection, std::uint64_t arrival) {
+  if (!nodes_[to].alive) return;
+  Event event;
+  event.kind = Event::Kind::reset;
+  event.from = from;
+  event.connection = connection;
+  enqueue(to, arrival, std::move(event));
+}
+
+void SimFabric::give_up(Node from, Node to, std::uint32_t connection) {
+  Pair& wire = pair(from, to);
+  if (!wire.silent && usable(from, to)) reset(from, to, connection, frame_arrival(wire));
+}
+
+// The network is silent. A connection that is being set up ends after some time, another one when the silence ends.
+void SimFabric::lose(Node from, Node to, const Event& frame) {
+  constexpr std::uint64_t kTimeout = 500;
+  const auto type = static_cast<FrameType>(load_pod<Header>(frame.bytes.data()).type);
+  if (type == FrameType::hello || type == FrameType::hello_ack) {
+    reset(from, to, frame.connection, now_ + kTimeout);
+    reset(to, from, frame.connection, now_ + kTimeout);
+  } else {
+    pair(from, to).harmed.insert(frame.connection);
+  }
+}
+
+void SimFabric::drop_frames(Node node, std::uint32_t connection) {
+  auto& inbox = nodes_[node].inbox;
+  for (auto it = inbox.begin(); it != inbox.end();) {
+    const Event& event = it->second;
+    const bool drops = event.kind == Event::Kind::frame && event.connection == connection;
+    if (drops) {
+      --pair(event.from, node).frames;
+      --under_way_;
+    }
+    it = drops ? inbox.erase(it) : std::next(it);
   }
 }
 
@@ -139,7 +196,8 @@ std::uint64_t SimFabric::frame_arrival(Pair& pair) noexcept {
   return pair.last_arrival;
 }
 
-void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
+void SimFabric::transmit(Node from, Node to, std::uint32_t connection,
+                         std::vector<std::byte> frame) {
   if (!nodes_[to].alive) return send_news(to, from);  // the process has ended
   if (random_.chance(options_.lose_permille)) {
     ++totals_.lost;
@@ -156,10 +214,14 @@ void SimFabric::transmit(Node from, Node to, std::vector<std::byte> frame) {
   for (int copies = twice ? 2 : 1; copies > 0; --copies) {
     ++wire.frames;
     ++totals_.frames;
-    if (wire.silent) continue;
     Event event;
     event.from = from;
+    event.connection = connection;
     event.bytes = frame;
+    if (wire.silent) {
+      lose(from, to, event);
+      continue;
+    }
     enqueue(to, frame_arrival(wire), std::move(event));
   }
 }
@@ -180,13 +242,14 @@ bool SimFabric::take(Node node, Event& out) {
 }
 
 // Removes the copies between the two nodes that have not arrived.
-std::vector<Operation*> SimFabric::take_copies(Node origin, Node target) {
+std::vector<Operation*> SimFabric::take_copies(Node origin, Node target, std::uint32_t connection) {
   std::vector<Operation*> taken;
   auto& inbox = nodes_[origin].inbox;
   for (auto it = inbox.begin(); it != inbox.end();) {
     const Event& event = it->second;
     if (event.kind == Event::Kind::copy && event.copy.target == target) {
       taken.push_back(event.copy.operation);
+      if (options_.late_puts && event.copy.is_put) delay_put(origin, connection, event.copy);
       it = inbox.erase(it);
       --under_way_;
     } else {
@@ -194,6 +257,19 @@ std::vector<Operation*> SimFabric::take_copies(Node origin, Node target) {
     }
   }
   return taken;
+}
+
+// The bytes of a put that has left arrive unless the target closes the connection first.
+void SimFabric::delay_put(Node origin, std::uint32_t connection, const Copy& copy) {
+  constexpr std::uint64_t kLatest = 3000;
+  Event event;
+  event.kind = Event::Kind::late_put;
+  event.from = origin;
+  event.connection = connection;
+  event.copy = copy;
+  const auto* bytes = static_cast<const std::byte*>(copy.source);
+  event.bytes.assign(bytes, bytes + copy.size);
+  enqueue(copy.target, now_ + random_.below(kLatest), std::move(event));
 }
 
 // The result of a copy, decided when it arrives: the region may have been deregistered meanwhile.

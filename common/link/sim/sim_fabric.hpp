@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,8 @@ struct SimOptions {
   std::uint32_t stall_ticks = 200;
   std::uint32_t refuse_permille = 20;  // data frames and copies refused with `again` at random
   bool remote_memory = false;          // put() and get() work natively
-  std::size_t notified_puts = 0;       // bytes of the largest put_notified(); 0: there are none
+  bool late_puts = false;         // bytes of a put that its origin has given up may still arrive
+  std::size_t notified_puts = 0;  // bytes of the largest put_notified(); 0: there are none
   // Faults of the network, all off by default.
   std::uint32_t lose_permille = 0;
   std::uint32_t duplicate_permille = 0;
@@ -76,8 +78,11 @@ class SimFabric {
   void kill(Node node);
   // Breaks the link between two nodes; both are notified later.
   void cut(Node a, Node b);
-  // Loses all frames between two nodes, on the way now and later, without a notification.
+  // Loses all frames between two nodes, on the way now and later, without a notification. Only a connection that is
+  // being set up ends, after some time.
   void silence(Node a, Node b);
+  // Ends cut() and silence(). Connections that have lost frames end.
+  void mend(Node a, Node b);
 
   // --- Observation, for invariant checks ---
 
@@ -111,12 +116,15 @@ class SimFabric {
     std::uint64_t remote_address = 0;
     Operation* operation = nullptr;
     std::optional<std::uint32_t> notification;  // for the target, when it has arrived
+    bool is_put = false;
   };
   struct Event {
-    enum class Kind : std::uint8_t { frame, copy, notification, broken };
+    // reset: the sender has given the connection up. late_put: bytes of one whose origin has given it up.
+    enum class Kind : std::uint8_t { frame, copy, notification, broken, reset, late_put };
     Kind kind = Kind::frame;
     Node from = 0;
-    std::uint32_t value = 0;  // of a notification
+    std::uint32_t value = 0;       // of a notification
+    std::uint32_t connection = 0;  // of a frame, a reset or a late put
     std::vector<std::byte> bytes;
     Copy copy;
   };
@@ -126,6 +134,7 @@ class SimFabric {
     std::uint64_t delivered_messages = 0;
     bool cut = false;
     bool silent = false;
+    std::set<std::uint32_t> harmed;  // connections that have lost frames
   };
   struct NodeState {
     bool alive = true;
@@ -142,10 +151,17 @@ class SimFabric {
   bool usable(Node from, Node to) const noexcept;
   bool has_room(Node from, Node to, bool control) noexcept;
   // Puts a frame on its way, with random faults.
-  void transmit(Node from, Node to, std::vector<std::byte> frame);
+  void transmit(Node from, Node to, std::uint32_t connection, std::vector<std::byte> frame);
+  // Ends the connection at `to`. give_up(): by `from`, if the network carries it.
+  void reset(Node from, Node to, std::uint32_t connection, std::uint64_t arrival);
+  void give_up(Node from, Node to, std::uint32_t connection);
+  void lose(Node from, Node to, const Event& frame);
+  // Drops the frames of this connection that are under way to the node.
+  void drop_frames(Node node, std::uint32_t connection);
   void enqueue(Node to, std::uint64_t arrival, Event event);
   bool take(Node node, Event& out);
-  std::vector<Operation*> take_copies(Node origin, Node target);
+  std::vector<Operation*> take_copies(Node origin, Node target, std::uint32_t connection);
+  void delay_put(Node origin, std::uint32_t connection, const Copy& copy);
   std::uint64_t frame_arrival(Pair& pair) noexcept;
   std::uint64_t copy_arrival(Node origin, Node target) noexcept;
   void send_news(Node from, Node to);
@@ -159,6 +175,7 @@ class SimFabric {
   Random random_;
   std::uint64_t now_ = 0;
   std::uint64_t under_way_ = 0;
+  std::uint32_t connections_ = 0;  // so far
   std::vector<NodeState> nodes_;
   std::vector<Region> regions_;
   Totals totals_;

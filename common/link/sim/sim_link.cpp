@@ -1,6 +1,8 @@
 #include "link/sim/sim_link.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace lfc {
 namespace {
@@ -62,7 +64,7 @@ bool SimLink::connect(PeerId peer, const Address& address, std::string& why_not)
     why_not = "the network is cut";
     return false;
   }
-  remote = Remote{Remote::State::connecting, node, address.identity().tag};
+  remote = Remote{Remote::State::connecting, node, address.identity().tag, ++fabric_.connections_};
   greet(remote, FrameType::hello, peer);
   return true;
 }
@@ -75,13 +77,20 @@ void SimLink::greet(Remote& remote, FrameType type, PeerId index) {
 
 void SimLink::close(PeerId peer) noexcept {
   Remote& remote = at(peer);
-  if (remote.state != Remote::State::none) complete_copies(remote.node);
+  if (remote.state != Remote::State::none) complete_copies(remote);
   if (remote.state == Remote::State::connecting) {
     remote.state = Remote::State::closing;  // goodbye can be sent once the peer has replied
     return;
   }
   if (remote.state == Remote::State::connected) say_goodbye(remote);
   remote = Remote{};
+}
+
+void SimLink::abandon(PeerId peer) noexcept {
+  const Remote gone = std::exchange(at(peer), Remote{});
+  if (gone.state == Remote::State::none) return;
+  fabric_.give_up(node_, gone.node, gone.connection);
+  complete_copies(gone);
 }
 
 void SimLink::say_goodbye(Remote& remote) {
@@ -103,7 +112,7 @@ void SimLink::transmit(Remote& remote, std::uint32_t source, Meta meta, const Sl
     if (slices[i].size != 0) std::memcpy(end, slices[i].data, slices[i].size);
     end += slices[i].size;
   }
-  fabric_.transmit(node_, remote.node, std::move(frame));
+  fabric_.transmit(node_, remote.node, remote.connection, std::move(frame));
 }
 
 SendStatus SimLink::send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept {
@@ -124,8 +133,10 @@ int SimLink::poll() noexcept {
   while (events < kPollLimit && fabric_.take(node_, event)) {
     ++events;
     switch (event.kind) {
-      case SimFabric::Event::Kind::frame: handle_frame(event.from, event.bytes); break;
+      case SimFabric::Event::Kind::frame: handle_frame(event); break;
       case SimFabric::Event::Kind::broken: handle_broken(event.from); break;
+      case SimFabric::Event::Kind::reset: handle_reset(event.from, event.connection); break;
+      case SimFabric::Event::Kind::late_put: handle_late_put(event); break;
       case SimFabric::Event::Kind::notification:
         handle_notification(event.from, event.value);
         break;
@@ -143,18 +154,21 @@ int SimLink::poll() noexcept {
   return events;
 }
 
-void SimLink::handle_frame(SimFabric::Node from, std::span<const std::byte> frame) {
+void SimLink::handle_frame(SimFabric::Event& event) {
+  const SimFabric::Node from = event.from;
+  const std::span<const std::byte> frame = event.bytes;
   Header header;
   if (decode_header(frame, key_, header) != HeaderFault::none) return drop();
   const auto payload = frame.subspan(sizeof header);
   const Meta meta{static_cast<FrameType>(header.type), header.tag, header.credits};
-  if (meta.type == FrameType::hello) return handle_hello(from, header, payload);
+  if (meta.type == FrameType::hello) return handle_hello(event, header);
 
   if (header.source >= remotes_.size()) return drop();
   Remote& remote = remotes_[header.source];
   // Frames that were under way when we closed the peer are no fault of the sender's.
   if (remote.state == Remote::State::none) return;
   if (remote.node != from) return drop();
+  if (remote.connection != event.connection) return fabric_.give_up(node_, from, event.connection);
   if (remote.state == Remote::State::closed || remote.state == Remote::State::broken) return;
   if (header.sequence != remote.expected_sequence) {
     drop();
@@ -177,7 +191,7 @@ void SimLink::handle_frame(SimFabric::Node from, std::span<const std::byte> fram
       return;
     case FrameType::goodbye:
       remote.state = Remote::State::closed;
-      complete_copies(from);
+      complete_copies(remote);
       return;
     case FrameType::message: ++fabric_.pair(from, node_).delivered_messages; break;
     default: break;
@@ -185,8 +199,9 @@ void SimLink::handle_frame(SimFabric::Node from, std::span<const std::byte> fram
   sink_.on_frame(header.source, meta, payload);
 }
 
-void SimLink::handle_hello(SimFabric::Node from, const Header& header,
-                           std::span<const std::byte> payload) {
+void SimLink::handle_hello(SimFabric::Event& event, const Header& header) {
+  const SimFabric::Node from = event.from;
+  const auto payload = std::span<const std::byte>(event.bytes).subspan(sizeof header);
   std::uint32_t their_index = 0;
   if (payload.size() < sizeof their_index) return drop();
   std::memcpy(&their_index, payload.data(), sizeof their_index);
@@ -194,14 +209,23 @@ void SimLink::handle_hello(SimFabric::Node from, const Header& header,
   if (!address || node_of(*address) != from) return drop();
   const PeerId peer = sink_.on_connect(*this, *address);
   if (peer == kNoPeer) return;
+  if (peer == kPeerLater) {
+    ++fabric_.pair(from, node_).frames;
+    return fabric_.enqueue(node_, fabric_.now() + 1, std::move(event));
+  }
   Remote& remote = at(peer);
   switch (remote.state) {
     case Remote::State::connected:
     case Remote::State::broken: return drop();
     case Remote::State::closing:
-    case Remote::State::connecting: break;  // both began: our sequence goes on
+    case Remote::State::connecting:  // both began: our sequence goes on
+      remote.connection = std::min(remote.connection, event.connection);
+      break;
     case Remote::State::none:
-    case Remote::State::closed: remote = Remote{}; break;
+    case Remote::State::closed:
+      remote = Remote{};
+      remote.connection = event.connection;
+      break;
   }
   remote.state = Remote::State::connected;
   remote.node = from;
@@ -230,13 +254,32 @@ void SimLink::handle_notification(SimFabric::Node from, std::uint32_t value) {
 
 void SimLink::break_remote(PeerId peer, std::string_view why) {
   remotes_[peer].state = Remote::State::broken;
-  complete_copies(remotes_[peer].node);
+  complete_copies(remotes_[peer]);
   sink_.on_broken(peer, *this, why);
 }
 
-// Drops all frames that are under way to this node.
-void SimLink::complete_copies(SimFabric::Node target) {
-  for (Operation* operation : fabric_.take_copies(node_, target))
+void SimLink::handle_reset(SimFabric::Node from, std::uint32_t connection) {
+  fabric_.drop_frames(node_, connection);
+  for (PeerId peer = 0; peer < remotes_.size(); ++peer) {
+    const Remote& remote = remotes_[peer];
+    const bool open =
+        remote.state == Remote::State::connecting || remote.state == Remote::State::connected;
+    if (open && remote.node == from && remote.connection == connection)
+      break_remote(peer, "the peer has given up the connection");
+  }
+}
+
+void SimLink::handle_late_put(const SimFabric::Event& event) {
+  const bool open = std::any_of(remotes_.begin(), remotes_.end(), [&](const Remote& remote) {
+    return remote.state == Remote::State::connected && remote.connection == event.connection;
+  });
+  if (open && fabric_.copy_result(event.from, event.copy) != Result::bad_address)
+    std::memcpy(event.copy.destination, event.bytes.data(), event.bytes.size());
+}
+
+// Drops all copies that are under way to the remote's node.
+void SimLink::complete_copies(const Remote& remote) {
+  for (Operation* operation : fabric_.take_copies(node_, remote.node, remote.connection))
     operation->done(operation, Result::unreachable);
 }
 
@@ -276,6 +319,7 @@ SimFabric::Copy SimLink::copy_of_put(const void* source, std::uint64_t remote_ad
   copy.key = remote.key;
   copy.remote_address = remote_address;
   copy.operation = operation;
+  copy.is_put = true;
   return copy;
 }
 

@@ -28,6 +28,7 @@ class SimLink final : public Link {
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
   void close(PeerId peer) noexcept override;
+  void abandon(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   int poll() noexcept override;
 
@@ -47,6 +48,7 @@ class SimLink final : public Link {
     State state = State::none;
     SimFabric::Node node = 0;
     std::uint32_t key = 0;
+    std::uint32_t connection = 0;         // both ends give it this number
     std::uint32_t their_index = kNoPeer;  // under which the peer knows us
     std::uint32_t next_sequence = 0;      // of frames we send
     std::uint32_t expected_sequence = 0;  // of frames we receive
@@ -56,9 +58,11 @@ class SimLink final : public Link {
   void transmit(Remote& remote, std::uint32_t source, Meta meta, const Slice* slices, int count);
   void say_goodbye(Remote& remote);
   void greet(Remote& remote, FrameType type, PeerId index);
-  void handle_frame(SimFabric::Node from, std::span<const std::byte> frame);
-  void handle_hello(SimFabric::Node from, const Header& header, std::span<const std::byte> payload);
-  void complete_copies(SimFabric::Node target);
+  void handle_frame(SimFabric::Event& event);
+  void handle_hello(SimFabric::Event& event, const Header& header);
+  void handle_reset(SimFabric::Node from, std::uint32_t connection);
+  void handle_late_put(const SimFabric::Event& event);
+  void complete_copies(const Remote& remote);
   void handle_broken(SimFabric::Node from);
   void handle_notification(SimFabric::Node from, std::uint32_t value);
   void break_remote(PeerId peer, std::string_view why);
