@@ -62,6 +62,7 @@ constexpr std::array<CounterInfo, kCounters> kInfo{{
      "that it needed"},
     {"rails_lost",
      "rails (connections to a peer) given up while other rails to the same peer went on"},
+    {"rails_returned", "rails that were connected again after they had been lost or left out"},
     {"rail_frames_again", "frames sent again because the rail that carried them was lost"},
     {"rail_duplicates", "frames dropped because they had already arrived over another rail"},
     {"rail0_bytes",

@@ -52,6 +52,7 @@ enum class Counter : std::uint8_t {
   pushes,
   pushes_dropped,
   rails_lost,
+  rails_returned,
   rail_frames_again,
   rail_duplicates,
   rail0_bytes,

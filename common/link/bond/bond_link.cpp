@@ -15,12 +15,14 @@ constexpr std::uint64_t kTimePeriod = 16;  // polls between looks at the clock
 BondLink::BondLink(const BondOptions& options, FrameSink& sink, Counters& counters)
     : Bond({.name = options.name, .wakes = true, .remote_memory = true}),
       options_(options),
-      delivery_(rails_, sessions_, losses_, frames_, transfers_, connector_, sink, counters),
+      delivery_(rails_, sessions_, losses_, frames_, transfers_, connector_, returns_, sink,
+                counters),
       rails_(delivery_),
       losses_(rails_, sessions_, options_, counters),
       frames_(rails_, sessions_, losses_, counters),
       transfers_(rails_, sessions_, losses_, counters),
       connector_(*this, rails_, sessions_, losses_, transfers_, options_, sink),
+      returns_(rails_, sessions_, losses_, frames_, connector_, options_, counters),
       watch_(rails_, sessions_, losses_, frames_, options_),
       deferred_calls_(*this, rails_, sessions_, losses_, frames_, transfers_, connector_, sink) {}
 
@@ -75,15 +77,21 @@ int BondLink::poll() noexcept {
   int events = rails_.poll();
   if (sessions_.restless()) events += deferred_calls_.attend();
   if (transfers_.cancelled()) events += transfers_.complete_cancelled();
-  if (rails_.polls() % kTimePeriod == 0) watch_.check();
+  if (rails_.polls() % kTimePeriod == 0 || slept_) {
+    slept_ = false;
+    watch_.check();
+    if (sessions_.incomplete()) returns_.check();
+  }
   if (sessions_.to_bury()) sessions_.bury();
   return events;
 }
 
 Link::Armed BondLink::arm() noexcept {
   if (transfers_.cancelled()) return Armed::busy;
+  slept_ = true;
   // Only a timer detects that a rail no longer makes progress.
-  const bool timed = sessions_.restless() || sessions_.to_bury() || watch_.has_work();
+  const bool timed =
+      sessions_.restless() || sessions_.to_bury() || watch_.has_work() || returns_.connecting();
   return rails_.arm(timed ? Armed::partly : Armed::fully);
 }
 

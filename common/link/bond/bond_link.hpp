@@ -10,11 +10,12 @@
 //   restores their order.
 // - A put or get is cut into chunks, and each rail takes the next one when it has room. So rails share the work by
 //   their speed, without being measured. The transfer has finished when all chunks have.
-// - Frames are kept until the peer acknowledges them. A rail is closed for good when it breaks, or when it makes no
+// - Frames are kept until the peer acknowledges them. A rail is closed when it breaks, or when it makes no
 //   progress for `rail_timeout` while the same peer replies on another one. Its frames are sent again over the others,
 //   and its gets at once. Its puts wait until the peer has closed the rail too, so that no late byte of them can land
 //   on newer data.
-// - With one rail left for a peer nothing is kept. The peer is broken when that rail is.
+// - A rail that was lost, or could not be connected, is connected again while another one works (returns.hpp).
+// - The peer is broken when its last rail is.
 // - Rails that carry chunks only are connected at the first transfer that is cut. Neither frames nor the peer depend on
 //   them.
 // - A peer without a bond has one rail; its frames pass unchanged.
@@ -43,7 +44,7 @@ struct BondOptions {
   std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;
   // Pairs our rails with those of a peer, the best first. Null: rails of the same position pair.
   PairRails pair = nullptr;
-  // Receives one line for the user when a rail is lost, or left out from the start.
+  // Receives one line for the user when a rail is lost, or left out from the start, and when it is used again.
   void (*notice)(std::string_view line) = nullptr;
 };
 

@@ -4,7 +4,7 @@
 //   connector.hpp        how sessions begin, and over which rails
 //   numbered_frames.hpp  frames out, and delivery.hpp: frames in
 //   transfers.hpp        puts and gets in chunks
-//   losses.hpp           rails that are lost, and rail_watch.hpp: rails without progress
+//   losses.hpp           rails that are lost, rail_watch.hpp: rails without progress, returns.hpp: rails that return
 //   deferred_calls.hpp   calls that are made outside of any rail's poll()
 // Calls from rails (frames, ends of chunks, broken connections) never close a rail or give up a peer. They note that it
 // is due, and DeferredCalls does it.
@@ -74,8 +74,11 @@ class BondLink final : public Bond {
   NumberedFrames frames_;
   Transfers transfers_;
   Connector connector_;
+  Returns returns_;
   RailWatch watch_;
   DeferredCalls deferred_calls_;
+  bool slept_ =
+      true;  // since the last look at the clock, so that few polls may have been many seconds
 };
 
 }  // namespace lfc::bond

@@ -10,8 +10,10 @@
 // | probe    | no       | a rail that has work makes no progress; on   | reply, same rail    |
 // |          |          | all rails                                    |                     |
 // | reply    | no       | a probe has come; on its rail                | -                   |
-// | leave    | yes      | the sender has closed a rail: it places and  | leave, unless sent  |
-// |          |          | delivers nothing from it any more            | before              |
+// | leave    | yes      | the sender has closed a connection of a      | leave, unless sent  |
+// |          |          | rail: it places and delivers nothing from it | before              |
+// | back     | no       | a lost rail is connected again; first, on    | back, unless sent   |
+// |          |          | that rail                                    | before              |
 // | goodbye  | yes      | the sender has closed the peer; last         | goodbye, unless     |
 // |          |          |                                              | sent before         |
 #pragma once
@@ -23,7 +25,7 @@ namespace lfc::bond {
 
 inline constexpr std::size_t kMaxRails = 8;
 inline constexpr std::uint8_t kNoRail = 0xff;
-inline constexpr std::uint8_t kBondVersion = 1;
+inline constexpr std::uint8_t kBondVersion = 2;
 
 // Numbers begin with 1 and wrap around; they are compared by their difference.
 struct Head {
@@ -32,13 +34,14 @@ struct Head {
 };
 static_assert(sizeof(Head) == 8);  // the payload behind it stays aligned to 8
 
-enum class NoteKind : std::uint8_t { arrived = 1, probe, reply, leave, goodbye };
+enum class NoteKind : std::uint8_t { arrived = 1, probe, reply, leave, goodbye, back };
 
 struct Note {
   NoteKind kind;
   std::uint8_t rail;  // by the receiver's numbers
   std::uint16_t reserved;
-  std::uint32_t value;  // arrived: numbered frames on this rail so far; probe, reply: the round
+  // arrived: numbered frames on this rail so far; probe, reply: the round; leave, back: the number of the connection
+  std::uint32_t value;
 };
 static_assert(sizeof(Note) == 8);
 

@@ -54,8 +54,18 @@ Session& Connector::begin(const Address& address, PeerId peer) {
     }
   }
   for (const RailLeftOut& each : pairing.left_out)
-    if (choice_.is_news(each.ours, each.why)) losses_.report_to_user(session, each.ours, each.why);
+    if (choice_.is_news(each.ours, each.why)) losses_.report_loss(session, each.ours, each.why);
+  sessions_.note_incomplete(session);
   return session;
+}
+
+// A rail that has been connected before is not used until the peer has confirmed its return.
+void Connector::begin_connection(Session& session, std::uint8_t i) noexcept {
+  RailState& rail = session.rails[i];
+  if (rail.state == RailState::State::lost && rail.connection == 0 && session.for_frames(i))
+    ++session.live;
+  rail.begin_connection();
+  if (rail.usable()) ++session.usable_like(i);
 }
 
 bool Connector::connect(PeerId peer, const Address& address, std::string& why_not) {
@@ -87,15 +97,23 @@ bool Connector::join(Session& session, std::uint8_t i, std::string& why_not) {
   RailState& rail = session.rails[i];
   std::string why;
   if (rails_[i].link->connect(session.id, session.address, why)) {
-    rail.state = RailState::State::joining;
-    ++session.usable_like(i);
+    begin_connection(session, i);
     return true;
   }
   rail.state = RailState::State::lost;
   if (session.for_frames(i)) --session.live;
   why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
-  losses_.report_to_user(session, i, why);
+  sessions_.note_incomplete(session);
+  losses_.report_loss(session, i, why);
   return false;
+}
+
+bool Connector::reconnect(Session& session, std::uint8_t i) {
+  std::string why;
+  if (!knows_key(session, sink_) || !rails_[i].link->connect(session.id, session.address, why))
+    return false;
+  begin_connection(session, i);
+  return true;
 }
 
 bool Connector::connect_rails(Session& session, std::string& why_not) {
@@ -118,8 +136,7 @@ bool Connector::widen(Session& session) {
   if (session.plain || !knows_key(session, sink_)) return true;
   std::string why;
   for (const std::uint8_t i : session.wide)
-    if (session.rails[i].state == RailState::State::none && !session.rails[i].peer_left)
-      join(session, i, why);
+    if (session.rails[i].state == RailState::State::none) join(session, i, why);
   return true;
 }
 
@@ -135,9 +152,12 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
           finish(*older, Session::State::over);
       session->connect_due = false;
     }
-    const RailState::State state = session->rails[rail].state;
-    if (state == RailState::State::lost) return kNoPeer;  // a rail that was lost stays so
-    if (state == RailState::State::up) {
+    const RailState& known = session->rails[rail];
+    if (known.state == RailState::State::lost) {
+      if (session->plain || known.theirs == kNoRail) return kNoPeer;
+      if (!known.may_return()) return kPeerLater;  // its `leave` is on its way
+    }
+    if (known.state == RailState::State::up) {
       if (!session->for_frames(rail)) return kNoPeer;  // a new session begins on a rail for frames
       // The rail's connection has ended without a report: the peer has closed the session and begins a new one.
       transfers_.abandon(*session);
@@ -157,18 +177,10 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
     if (session == nullptr) {
       if (Session* earlier = sessions_.of(peer)) sessions_.forget(*earlier);
       session = &begin(from, peer);
-      if (!session->rails[rail].live()) {  // the peer has just connected on it
-        session->rails[rail].state = RailState::State::none;
-        ++session->live;
-      }
     }
     session->connected = true;
   }
-  RailState& state = session->rails[rail];
-  if (state.state == RailState::State::none) {
-    state.state = RailState::State::joining;
-    ++session->usable_like(rail);
-  }
+  if (!session->rails[rail].connected()) begin_connection(*session, rail);
   if (session->plain) session->lead = rail;
   return session->id;
 }
@@ -177,7 +189,7 @@ void Connector::close_rails(Session& session) noexcept {
   for (std::uint8_t i = 0; i < rails_.count(); ++i) {
     RailState& rail = session.rails[i];
     if (rail.state == RailState::State::none) continue;
-    if (rail.usable() || rail.close_due) rails_[i].link->close(session.id);
+    if (rail.connected() || rail.close_due) rails_[i].link->close(session.id);
     rail.close_due = false;
     rail.state = RailState::State::lost;
   }

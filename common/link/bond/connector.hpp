@@ -4,10 +4,12 @@
 //   if (!connector.connect_rails(session, why_not)) ...        // over those for frames
 //   PeerId id = connector.caller(rail, from);                  // a process connects over one of the rails
 //   bool known = connector.widen(session);                     // rails for chunks only, once a transfer needs them
+//   bool tries = connector.reconnect(session, rail);           // a lost rail
 //   connector.finish(session, Session::State::over);
 //
-// Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a lost rail stays lost;
-// a new session of the peer ends the one before (tests/unit/link/bond/bond_test.cpp).
+// Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a lost rail is
+// connected again only when both ends have closed it; a new session of the peer ends the one before
+// (tests/unit/link/bond/bond_test.cpp, returns_test.cpp).
 // Threads: as the link's.
 #pragma once
 
@@ -43,6 +45,8 @@ class Connector {
   // Connects over the rails for chunks only, if that is due, once the peer is known to have this session. False: not
   // yet.
   bool widen(Session& session);
+  // Begins to connect a lost rail again. False: that is not possible now.
+  bool reconnect(Session& session, std::uint8_t rail);
   // A process connects over one of the rails. Its other rails follow, or have connected before.
   PeerId caller(std::uint8_t rail, const Address& from);
   // True: an older session with the same process has not ended yet.
@@ -53,6 +57,7 @@ class Connector {
 
  private:
   Session& begin(const Address& address, PeerId peer);
+  static void begin_connection(Session& session, std::uint8_t rail) noexcept;
   bool join(Session& session, std::uint8_t rail, std::string& why_not);
   void close_rails(Session& session) noexcept;
 

@@ -86,7 +86,7 @@ bool DeferredCalls::send_notes(Session& session) {
       rest |= state.reply_due != 0;
     }
     if (state.leave_due) {
-      const Note note{NoteKind::leave, state.theirs, 0, 0};
+      const Note note{NoteKind::leave, state.theirs, 0, state.connection};
       const Slice slice{&note, sizeof note};
       state.leave_due = frames_.send(session, {FrameType::rail}, &slice, 1) != SendStatus::sent;
       rest |= state.leave_due;

@@ -6,6 +6,13 @@
 #include "base/limits.hpp"
 
 namespace lfc::bond {
+namespace {
+
+bool is_back(Meta meta, std::span<const std::byte> payload) noexcept {
+  return meta.type == FrameType::rail && load_pod<Note>(payload.data()).kind == NoteKind::back;
+}
+
+}  // namespace
 
 void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
                              std::span<const std::byte> payload) {
@@ -20,6 +27,9 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
     return violation(session, "a frame without its head");
   const auto head = load_pod<Head>(payload.data());
   payload = payload.subspan(sizeof head);
+  // Until its `back` is known to be of this session, a returning rail's frames and acknowledgements have no effect.
+  if (session.rails[rail].state == RailState::State::returning || is_back(meta, payload))
+    return on_back(session, rail, meta, payload);
   if (!session.acknowledge(head.acknowledged))
     return violation(session, "an acknowledgement of frames that were never sent");
   if (is_note) {
@@ -57,13 +67,20 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
     frames_.acknowledge(session, rail);
 }
 
+void Delivery::on_back(Session& session, std::uint8_t rail, Meta meta,
+                       std::span<const std::byte> payload) {
+  if (!is_back(meta, payload))
+    return losses_.suspect(session, rail, "the peer began a session on a connection that returns");
+  returns_.welcome(session, rail, load_pod<Note>(payload.data()).value);
+}
+
 void Delivery::deliver(Session& session, Meta meta, std::span<const std::byte> payload) {
   if (meta.type != FrameType::rail) {
     if (session.state == Session::State::open) sink_.on_frame(session.peer, meta, payload);
     return;
   }
   const auto note = load_pod<Note>(payload.data());
-  if (note.kind == NoteKind::leave) return losses_.peer_left(session, note.rail);
+  if (note.kind == NoteKind::leave) return losses_.peer_left(session, note.rail, note.value);
   // A goodbye. If we have closed the session too, our goodbye has been sent or is due.
   if (session.state == Session::State::open) transfers_.abandon(session);
   session.state = Session::State::ending;

@@ -15,19 +15,22 @@
 
 #include "link/bond/connector.hpp"
 #include "link/bond/numbered_frames.hpp"
+#include "link/bond/returns.hpp"
 
 namespace lfc::bond {
 
 class Delivery final : public RailEvents {
  public:
   Delivery(Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames,
-           Transfers& transfers, Connector& connector, FrameSink& sink, Counters& counters) noexcept
+           Transfers& transfers, Connector& connector, Returns& returns, FrameSink& sink,
+           Counters& counters) noexcept
       : rails_(rails),
         sessions_(sessions),
         losses_(losses),
         frames_(frames),
         transfers_(transfers),
         connector_(connector),
+        returns_(returns),
         sink_(sink),
         counters_(counters) {}
 
@@ -40,6 +43,7 @@ class Delivery final : public RailEvents {
   void on_rail_broken(std::uint8_t rail, PeerId id, std::string_view why) override;
 
  private:
+  void on_back(Session& session, std::uint8_t rail, Meta meta, std::span<const std::byte> payload);
   void on_note(Session& session, std::uint8_t rail, const Note& note);
   void deliver(Session& session, Meta meta, std::span<const std::byte> payload);
   void violation(Session& session, std::string_view what);
@@ -50,6 +54,7 @@ class Delivery final : public RailEvents {
   NumberedFrames& frames_;
   Transfers& transfers_;
   Connector& connector_;
+  Returns& returns_;
   FrameSink& sink_;
   Counters& counters_;
 };

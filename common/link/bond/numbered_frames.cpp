@@ -32,10 +32,10 @@ SendStatus NumberedFrames::send(Session& session, Meta meta, const Slice* slices
   if (session.usable == 0 || session.connect_due) return SendStatus::again;
   const std::size_t size = total_size(slices, count);
   const bool control = !is_data(meta.type);
-  const bool alone = session.live == 1;  // there is no other rail that frames could go over
+  const bool kept = session.keeps_frames();
   Retained& retained = session.retained;
   if (retained.unsent() != 0 && !control) return SendStatus::again;
-  if (!alone && !retained.has_room(size, control)) return SendStatus::again;
+  if (kept && !retained.has_room(size, control)) return SendStatus::again;
   if (session.lead == kNoRail) [[unlikely]]
     session.lead = session.best_usable();
   std::uint8_t rail = rail_for(session, size);
@@ -55,7 +55,7 @@ SendStatus NumberedFrames::send(Session& session, Meta meta, const Slice* slices
   }
   if (status != SendStatus::sent) return SendStatus::again;
   ++session.next_number;
-  if (!alone) retained.push(number, meta, slices, count, size, rail);
+  if (kept) retained.push(number, meta, slices, count, size, rail);
   return SendStatus::sent;
 }
 
@@ -100,7 +100,8 @@ SendStatus NumberedFrames::send_note(Session& session, std::uint8_t rail,
   const Slice slices[] = {{&head, sizeof head}, {&named, sizeof named}};
   const SendStatus status = rails_[rail].link->send(session.id, {FrameType::rail}, slices, 2);
   if (status == SendStatus::broken) losses_.suspect(session, rail, "closed by the peer");
-  if (status == SendStatus::sent) {
+  // The receiver of a `back` does not use the acknowledgement.
+  if (status == SendStatus::sent && note.kind != NoteKind::back) {
     session.acknowledged_to_peer = head.acknowledged;
     session.bytes_since_ack = 0;
   }
@@ -122,7 +123,6 @@ bool NumberedFrames::send_unsent(Session& session) noexcept {
     counters_.add(Counter::rail_frames_again);
     retained.sent(*frame, rail);
   }
-  if (session.live == 1) retained.clear();
   return true;
 }
 

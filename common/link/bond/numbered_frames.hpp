@@ -6,8 +6,8 @@
 //   frames.acknowledge(session, rail);               // frames that have arrived
 //   bool all = frames.send_unsent(session);          // frames of lost rails are sent again
 //
-// Invariants: a frame gets its number before it is sent, and keeps it when it is sent again; nothing is kept while no
-// other rail could carry it (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
+// Invariants: a frame gets its number before it is sent, and keeps it when it is sent again; nothing is kept for a
+// peer with one rail for frames (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>

@@ -51,7 +51,7 @@ void RailWatch::check(Session& session, Clock::time_point now) {
 
 bool RailWatch::has_work() const noexcept {
   for (const auto& session : sessions_.all()) {
-    if (session == nullptr || session->plain) continue;
+    if (session == nullptr || session->plain || session->usable + session->wider < 2) continue;
     for (std::uint8_t rail = 0; rail < rails_.count(); ++rail)
       if (has_work(*session, rail)) return true;
   }

@@ -7,6 +7,7 @@
 // A plain session is one with a process that has no bond: one rail, nothing added to its frames.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -23,6 +24,10 @@
 namespace lfc::bond {
 
 using Clock = std::chrono::steady_clock;
+
+// Pauses between the attempts to connect a lost rail again.
+inline constexpr std::chrono::seconds kFirstPause{1};
+inline constexpr std::chrono::seconds kLongestPause{30};
 
 class Transfers;
 struct Session;
@@ -51,9 +56,9 @@ struct Chunk : Operation {
 
 // One rail of one session.
 struct RailState {
-  // none: neither side has connected it. joining: not known to carry anything yet. lost: closed, or
-  // out of reach, for good.
-  enum class State : std::uint8_t { none, joining, up, lost };
+  // none: neither side has connected it. joining: not known to carry anything yet. returning: connected again, and not
+  // used before both ends have sent `back`. lost: closed, or out of reach, until it returns (returns.hpp).
+  enum class State : std::uint8_t { none, joining, returning, up, lost };
   State state = State::none;
   bool leave_due = false;       // the peer is to be notified that we have closed it
   bool close_due = false;       // it was found to be lost just now
@@ -78,9 +83,38 @@ struct RailState {
   std::string why;                  // it was lost
   std::uint8_t theirs = kNoRail;    // the peer's number of this rail
   std::uint8_t rank = kNoRail;      // among those for frames: 0 is the best
+  // Its return: see returns.hpp.
+  std::uint32_t connection = 0;      // the number of the last connection; 0: there was none
+  bool greeted = false;              // our `back`, or a probe of a rail that joins late, was sent
+  bool welcomed = false;             // the peer's `back` has arrived
+  bool missed = false;               // its loss was reported, and its return not yet
+  Clock::duration pause{};           // before the next attempt
+  Clock::time_point next_attempt{};  // not before
+  Clock::time_point returned_at{};   // 0: it has not returned since its loss
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
-  bool live() const noexcept { return state != State::lost; }
+  bool connected() const noexcept { return usable() || state == State::returning; }
+  // A lost rail may be connected once both ends have closed the last connection, and ours carries nothing any more.
+  bool may_return() const noexcept {
+    return state == State::lost && theirs != kNoRail && !close_due && !leave_due && chunks == 0 &&
+           (connection == 0 || peer_left);
+  }
+  // A connection begins, the next one by number.
+  void begin_connection() noexcept {
+    state = connection == 0 ? State::joining : State::returning;
+    ++connection;
+    peer_left = greeted = welcomed = false;
+    arrived = received = 0;
+    awaited_round = probed = reply_due = 0;
+  }
+  // After a loss or a failed attempt: the pause doubles, unless the rail has worked for a long time.
+  void put_off(Clock::time_point now) noexcept {
+    const bool worked = returned_at != Clock::time_point{} && now - returned_at >= kLongestPause;
+    pause =
+        worked ? kFirstPause : std::clamp<Clock::duration>(2 * pause, kFirstPause, kLongestPause);
+    next_attempt = now + pause;
+    returned_at = {};
+  }
   // The peer reports how many large frames have arrived on this rail.
   void arrive(std::uint32_t count) noexcept {
     while (arrived != count && !in_flight.empty()) {
@@ -95,8 +129,9 @@ struct Session {
   enum class State : std::uint8_t { open, closing, ending, over, broken };
   State state = State::open;
   bool plain = false;
-  bool connected = false;  // on_connect() was called for it
-  bool restless = false;   // in the list of sessions with deferred calls
+  bool connected = false;   // on_connect() was called for it
+  bool restless = false;    // in the list of sessions with deferred calls
+  bool incomplete = false;  // in the list of sessions with lost rails
   bool goodbye_due = false;
   bool goodbye_sent = false;
   bool ack_due = false;      // arrived frames are to be acknowledged
@@ -104,7 +139,7 @@ struct Session {
   bool widen_due = false;    // there is a transfer for which rails for chunks are to be connected
   std::uint8_t lead = kNoRail;  // that carries small frames
   std::uint8_t usable = 0;      // rails for frames that carry something, or may soon
-  std::uint8_t live = 0;        // of these, not lost; those that the peer may connect included
+  std::uint8_t live = 0;        // of these, and those that the peer may connect for the first time
   std::uint8_t wider = 0;       // rails for chunks only that are usable
   PeerId id = kNoPeer;          // by which the rails know the peer
   PeerId peer = kNoPeer;        // by which the NI does; kNoPeer once it has closed it
@@ -133,6 +168,8 @@ struct Session {
   explicit Session(const Address& address_) : address(address_) {}
 
   bool for_frames(std::uint8_t rail) const noexcept { return rails[rail].rank != kNoRail; }
+  // Frames are kept until they have arrived, because another rail may have to carry them again.
+  bool keeps_frames() const noexcept { return order.size() > 1; }
   // How many rails of its kind are usable.
   std::uint8_t& usable_like(std::uint8_t rail) noexcept {
     return for_frames(rail) ? usable : wider;

@@ -1,5 +1,5 @@
 // Sessions: the sessions of a bond, by the id that its rails know, by the NI's peer and by process, with a list of
-// those that have deferred calls.
+// those that have deferred calls, and one of those that have lost rails.
 //
 //   Sessions sessions;
 //   Session& session = sessions.add(address, peer);
@@ -51,12 +51,22 @@ class Sessions {
   bool restless() const noexcept { return !restless_.empty(); }
   std::vector<Session*> take_restless() noexcept { return std::exchange(restless_, {}); }
 
+  // Puts the session into the list of those with lost rails, by id.
+  void note_incomplete(Session& session) {
+    if (session.incomplete || session.plain) return;
+    session.incomplete = true;
+    incomplete_.push_back(session.id);
+  }
+  bool incomplete() const noexcept { return !incomplete_.empty(); }
+  std::vector<PeerId> take_incomplete() noexcept { return std::exchange(incomplete_, {}); }
+
  private:
   std::vector<std::unique_ptr<Session>> all_;  // by id
   std::vector<Session*> by_peer_;
   std::unordered_map<std::uint64_t, Session*> by_name_;
   std::vector<Session*> restless_;
-  bool over_ = false;  // some session can be forgotten
+  std::vector<PeerId> incomplete_;  // some may be freed
+  bool over_ = false;               // some session can be forgotten
 };
 
 }  // namespace lfc::bond

@@ -14,6 +14,7 @@
 #include "link/bond/bond_wire.hpp"
 #include "link/sim/random.hpp"
 #include "link/sim/sim_fabric.hpp"
+#include "unit/link/bond/traffic.hpp"
 #include "unit/link/bond/world.hpp"
 
 namespace lfc {
@@ -23,99 +24,6 @@ using bond::Head;
 using bond::Note;
 using bond::NoteKind;
 using namespace two_bonds;
-
-// The n-th frame from a node.
-std::vector<std::byte> sample(int node, std::size_t number, std::size_t limit) {
-  Random random(number * 2 + static_cast<std::size_t>(node) + 99);
-  const std::size_t bound = random.chance(200) ? limit : std::min<std::size_t>(limit, 64);
-  return bytes_of(random.below(bound + 1), random.next());
-}
-
-// Traffic of all kinds both ways while rails fail one by one. One rail survives.
-struct Traffic {
-  static constexpr std::size_t kSize = 300 * 1024;
-
-  Traffic(World& world_, std::uint64_t seed) : world(world_), random(seed) {
-    for (int node : {0, 1}) {
-      here[node] = bytes_of(kSize, random.next());
-      there[node] = bytes_of(kSize, random.next());
-      REQUIRE(world.nodes[node].link->register_memory(there[node].data(), kSize, region[node]));
-    }
-  }
-
-  void send_some(int node) {
-    const std::size_t limit = world.nodes[node].link->max_payload();
-    for (std::uint64_t burst = random.below(6); burst > 0 && sent[node] < kFrames; --burst) {
-      const FrameType type = sent[node] % 5 == 4 ? FrameType::credit : FrameType::message;
-      const SendStatus status = world.send(node, type, sample(node, sent[node], limit));
-      REQUIRE(status != SendStatus::broken);
-      if (status != SendStatus::sent) return;
-      ++sent[node];
-    }
-  }
-
-  // One operation of each node at a time; its result is checked byte by byte.
-  void operate(int node) {
-    if (flight[node] != nullptr) {
-      if (flight[node]->calls == 0) return;
-      REQUIRE(flight[node]->calls == 1);
-      REQUIRE(flight[node]->result == Result::ok);
-      const bool same = std::memcmp(here[node].data() + from[node],
-                                    there[1 - node].data() + to[node], size[node]) == 0;
-      REQUIRE(same);
-      flight[node].reset();
-      ++operations;
-    }
-    if (started[node] == kOperations) return;
-    ++started[node];
-    size[node] = 1 + random.below(random.chance(500) ? kSize : 2000);
-    from[node] = random.below(kSize - size[node] + 1);
-    to[node] = random.below(kSize - size[node] + 1);
-    const bool put = random.chance(500);
-    // A put writes new bytes each time, so that late bytes of an older put would show.
-    if (put) {
-      const auto fresh = bytes_of(size[node], random.next());
-      std::copy(fresh.begin(), fresh.end(),
-                here[node].begin() + static_cast<std::ptrdiff_t>(from[node]));
-    }
-    flight[node] = std::make_unique<Flight>();
-    Link& link = *world.nodes[node].link;
-    std::byte* memory = here[node].data() + from[node];
-    const auto address = reinterpret_cast<std::uint64_t>(there[1 - node].data()) + to[node];
-    const LinkRegion& remote = region[1 - node];
-    const Link::Start start = put ? link.put(world.peer(node), memory, {}, address, remote,
-                                             size[node], flight[node].get())
-                                  : link.get(world.peer(node), memory, {}, address, remote,
-                                             size[node], flight[node].get());
-    REQUIRE(start == Link::Start::started);
-  }
-
-  bool finished() const {
-    return flight[0] == nullptr && flight[1] == nullptr && started[0] == kOperations &&
-           started[1] == kOperations && sent[0] == kFrames && sent[1] == kFrames &&
-           world.nodes[0].frames.size() == kFrames && world.nodes[1].frames.size() == kFrames;
-  }
-  void check_frames(int node) const {
-    const std::size_t limit = world.nodes[node].link->max_payload();
-    const auto& got = world.nodes[1 - node].frames;
-    REQUIRE(got.size() == sent[node]);
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const bool same = got[i].second == sample(node, i, limit);
-      REQUIRE(same);
-    }
-  }
-
-  static constexpr std::size_t kFrames = 120;
-  static constexpr std::size_t kOperations = 12;
-  World& world;
-  Random random;
-  std::vector<std::byte> here[2], there[2];
-  LinkRegion region[2];
-  std::unique_ptr<Flight> flight[2];
-  std::size_t size[2] = {}, from[2] = {}, to[2] = {};
-  std::size_t started[2] = {}, sent[2] = {};
-  std::size_t operations = 0;
-};
 
 // True when frames were sent again, so the caller can check that the test covers this.
 bool survive(std::uint64_t seed, bool some_for_chunks_only) {
@@ -164,10 +72,11 @@ bool survive(std::uint64_t seed, bool some_for_chunks_only) {
   }
   INFO("frames " << traffic.sent[0] << " " << traffic.sent[1] << " got "
                  << world.nodes[1].frames.size() << " " << world.nodes[0].frames.size()
-                 << " operations " << traffic.operations);
+                 << " operations " << traffic.done);
   REQUIRE(traffic.finished());
   traffic.check_frames(0);
   traffic.check_frames(1);
+  traffic.check_memory();
   return world.nodes[0].counters.get(Counter::rail_frames_again) +
              world.nodes[1].counters.get(Counter::rail_frames_again) !=
          0;
