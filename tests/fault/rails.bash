@@ -26,6 +26,12 @@ cut_rail() { # cut_rail WHERE RAIL
     switch) host switch ip link set "p1r$2" down ;;
   esac
 }
+restore_rail() { # restore_rail WHERE RAIL: ends cut_rail
+  case $1 in
+    host) host 1 ip link set "eth$2" up ;;
+    switch) host switch ip link set "p1r$2" up ;;
+  esac
+}
 # Whether host 0 reaches host 1 over this rail: no process listens there, and its kernel refuses the connection.
 reaches() {
   [[ $(host 0 timeout 5 bash -c "exec 3<>/dev/tcp/10.77.$1.2/9" 2>&1) == *'Connection refused'* ]]
@@ -35,8 +41,8 @@ reaches() {
 mend_rails() {
   local rail tries
   for rail in 1 2; do
-    host 1 ip link set "eth$rail" up
-    host switch ip link set "p1r$rail" up
+    restore_rail host "$rail"
+    restore_rail switch "$rail"
     for ((tries = 0; tries < 600; ++tries)); do
       ! reaches "$rail" || break
       sleep 0.1
