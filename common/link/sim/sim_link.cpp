@@ -209,11 +209,13 @@ void SimLink::handle_hello(SimFabric::Event& event, const Header& header) {
   if (!address || node_of(*address) != from) return drop();
   const PeerId peer = sink_.on_connect(*this, *address);
   if (peer == kNoPeer) return;
-  if (peer == kPeerLater) {
-    ++fabric_.pair(from, node_).frames;
-    return fabric_.enqueue(node_, fabric_.now() + 1, std::move(event));
-  }
+  if (peer == kPeerLater) return defer_hello(event);
   Remote& remote = at(peer);
+  if (remote.state == Remote::State::connected && event.connection > remote.connection) {
+    // The peer's node does not know the older connection any more.
+    break_remote(peer, "the peer has given up the connection");
+    return defer_hello(event);
+  }
   switch (remote.state) {
     case Remote::State::connected:
     case Remote::State::broken: return drop();
@@ -233,6 +235,12 @@ void SimLink::handle_hello(SimFabric::Event& event, const Header& header) {
   remote.their_index = their_index;
   remote.expected_sequence = header.sequence + 1;
   greet(remote, FrameType::hello_ack, peer);
+}
+
+// The hello arrives again at the next tick.
+void SimLink::defer_hello(SimFabric::Event& event) {
+  ++fabric_.pair(event.from, node_).frames;
+  fabric_.enqueue(node_, fabric_.now() + 1, std::move(event));
 }
 
 void SimLink::handle_broken(SimFabric::Node from) {

@@ -60,6 +60,7 @@ class SimLink final : public Link {
   void greet(Remote& remote, FrameType type, PeerId index);
   void handle_frame(SimFabric::Event& event);
   void handle_hello(SimFabric::Event& event, const Header& header);
+  void defer_hello(SimFabric::Event& event);
   void handle_reset(SimFabric::Node from, std::uint32_t connection);
   void handle_late_put(const SimFabric::Event& event);
   void complete_copies(const Remote& remote);
