@@ -18,6 +18,7 @@ bool transfer_all(Transfer transfer, std::uint32_t pid, std::byte* local, std::u
     const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(remote)), size};
     const ssize_t moved = transfer(static_cast<pid_t>(pid), &here, 1, &there, 1, 0);
     if (moved < 0 && errno == EINTR) continue;
+    if (moved == 0) errno = EFAULT;
     if (moved <= 0) return false;
     local += moved;
     remote += static_cast<std::uint64_t>(moved);
@@ -31,6 +32,10 @@ bool transfer_all(Transfer transfer, std::uint32_t pid, std::byte* local, std::u
 bool cma_read(std::uint32_t pid, void* destination, std::uint64_t remote,
               std::size_t size) noexcept {
   return transfer_all(process_vm_readv, pid, static_cast<std::byte*>(destination), remote, size);
+}
+
+bool cma_is_refused(int error) noexcept {
+  return error == EPERM || error == EACCES || error == ENOSYS;
 }
 
 bool cma_write(std::uint32_t pid, const void* source, std::uint64_t remote,

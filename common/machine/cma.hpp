@@ -22,6 +22,8 @@ bool cma_permitted(std::uint32_t pid, std::uint64_t probe, std::uint64_t expecte
                    std::string& why_not);
 bool cma_read(std::uint32_t pid, void* destination, std::uint64_t remote,
               std::size_t size) noexcept;
+// Whether a copy failed with this errno because the kernel does not permit it; it permits no further one.
+bool cma_is_refused(int error) noexcept;
 bool cma_write(std::uint32_t pid, const void* source, std::uint64_t remote,
                std::size_t size) noexcept;
 // Writes here[i] to there[i], which is as large, for each i in order. At most kCmaPieces pieces.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -77,9 +78,8 @@ class ShmLink final : public Link {
   }
   Start put(PeerId peer, const void* source, const LinkRegion&, std::uint64_t remote_address,
             const LinkRegion&, std::size_t size, Operation*) noexcept override {
-    const bool done = remote_memory(peer) &&
-                      cma_write(outgoing(peer)->owner.memory.pid, source, remote_address, size);
-    return done ? Start::done : Start::failed;
+    return copy(peer,
+                [&](std::uint32_t pid) { return cma_write(pid, source, remote_address, size); });
   }
   // One call of the kernel for up to kCmaPieces.
   bool put_pieces(PeerId peer, std::span<const CopyPiece> pieces,
@@ -101,14 +101,22 @@ class ShmLink final : public Link {
   }
   Start get(PeerId peer, void* destination, const LinkRegion&, std::uint64_t remote_address,
             const LinkRegion&, std::size_t size, Operation*) noexcept override {
-    const bool done = remote_memory(peer) &&
-                      cma_read(outgoing(peer)->owner.memory.pid, destination, remote_address, size);
-    return done ? Start::done : Start::failed;
+    return copy(
+        peer, [&](std::uint32_t pid) { return cma_read(pid, destination, remote_address, size); });
   }
 
  private:
   Outgoing* outgoing(PeerId peer) const noexcept {
     return peer < outgoing_.size() ? outgoing_[peer].get() : nullptr;
+  }
+  // Lets the kernel copy. If it does not permit that any more, frames carry the bytes of this peer from now on.
+  template <class Copy>
+  Start copy(PeerId peer, Copy copy) noexcept {
+    if (!remote_memory(peer)) return Start::failed;
+    Outgoing& out = *outgoing(peer);
+    if (copy(out.owner.memory.pid)) return Start::done;
+    if (cma_is_refused(errno)) out.cma = false;
+    return Start::failed;
   }
   int take_frames(Incoming& in, int limit) noexcept;
   void fail(Outgoing& out, const char* why) noexcept;

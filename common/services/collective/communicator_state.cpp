@@ -37,6 +37,7 @@ CommunicatorState::CommunicatorState(Membership membership, std::uint32_t self,
                                      std::unique_ptr<TreeNode> tree, Environment& environment,
                                      lfc_coll_use use)
     : Ranks(std::move(membership), self, std::move(ranks)),
+      LentMemory(environment),
       key_(key),
       tree_(std::move(tree)),
       environment_(environment),

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/collective/lent_memory.hpp"
 #include "services/collective/protocol/board.hpp"
 #include "services/collective/protocol/environment.hpp"
 #include "services/collective/protocol/operation.hpp"
@@ -26,7 +27,7 @@
 
 namespace lfc {
 
-class CommunicatorState : public Ranks {
+class CommunicatorState : public Ranks, public LentMemory {
  public:
   // `ranks`: the rank of each member. `tree` is null when all ranks share a node.
   CommunicatorState(Membership membership, std::uint32_t self, std::vector<std::uint32_t> ranks,
@@ -78,10 +79,6 @@ class CommunicatorState : public Ranks {
   // The board of the rank with this lane, for neighbours; null: not there yet. `users`: number of ranks that attach to
   // this rank's own one.
   std::byte* neighbour_board(std::uint32_t lane, std::uint32_t users);
-  // Copies from the memory of the rank that has this lane. False: that rank is lost.
-  bool read(std::uint32_t lane, std::byte* to, std::uint64_t from, std::size_t size) {
-    return environment_.read(members().name(local()[lane]), to, from, size);
-  }
   // Room for one chunk.
   std::byte* scratch();
 

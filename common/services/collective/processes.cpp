@@ -1,10 +1,12 @@
 #include "services/collective/processes.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include "machine/cma.hpp"
@@ -182,9 +184,22 @@ bool Processes::read(ProcessName owner, std::byte* to, std::uint64_t from, std::
   std::uint32_t pid = 0;
   {
     const std::lock_guard guard(mutex_);
-    pid = process(owner).facts->arena.memory.pid;
+    const Process& known = process(owner);
+    if (known.readable && !*known.readable) return false;
+    pid = known.facts->arena.memory.pid;
   }
-  return cma_read(pid, to, from, size);
+  if (cma_read(pid, to, from, size)) return true;
+  if (!cma_is_refused(errno)) return false;
+  const std::string why = std::generic_category().message(errno);
+  {
+    const std::lock_guard guard(mutex_);
+    process(owner).readable = false;
+  }
+  const std::string text =
+      "coll lfc: ranks of this node may not read each other's memory any more (process_vm_readv: " +
+      why + "); large blocks go through shared buffers";
+  if (first_of_node(owner.job, text)) std::fprintf(stderr, "%s\n", text.c_str());
+  return false;
 }
 
 std::size_t Processes::boards() {

@@ -3,7 +3,9 @@
 //
 // A rank that gives parts writes a row onto its board: few bytes into the slot itself, more into the room. Parts that
 // do not fit stay in its memory, and the reader copies them from there, once. Only the two ends of an edge need to know
-// its size. A rank that has lent its memory returns when all its readers have finished the step.
+// its size. A rank that has lent its memory returns when all its readers have finished the step. If the kernel lets a
+// rank read another one's memory no longer, the writer copies the part into a room of the reader, on request
+// (lent_memory.hpp); a list of edges or parts that is longer than a room then counts as lost.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -116,29 +118,43 @@ void take_own(CollOperation& operation, const Part& to, std::int32_t edge) noexc
     copy(to, operation.gives[edge].at);
 }
 
-// Determines which of the writer's edges leads to this rank. False: the writer is lost.
-bool know_edge(CommunicatorState& state, Neighbourhood& hood, const Head& head,
-               const Neighbourhood::Source& source) {
-  if (source.edge != Neighbourhood::kUnknown) return true;
-  std::vector<int> to(head.count);
-  if (!state.read(source.lane, reinterpret_cast<std::byte*>(to.data()), head.to,
-                  to.size() * sizeof to[0]))
-    return false;
-  hood.learn(source.lane, to);
-  return true;
+using Fetched = LentMemory::Fetched;
+
+Fetched fetch(CommunicatorState& state, const CollOperation& operation, std::uint32_t lane,
+              void* to, std::uint64_t from, std::size_t size) {
+  Neighbourhood& hood = operation.neighbours->hood;
+  return state.fetch(state, operation, hood.own(), hood.writable(operation.first + 1, Board::kRoom),
+                     lane, static_cast<std::byte*>(to), from, size);
 }
 
-// Copies the part of one source from its writer's room. False: the writer is lost.
-bool take_from_room(CommunicatorState& state, CollOperation& operation,
-                    const Neighbourhood::Source& source, const Part& to) {
+// Determines which of the writer's edges leads to this rank.
+Fetched know_edge(CommunicatorState& state, const CollOperation& operation, const Head& head,
+                  const Neighbourhood::Source& source) {
+  if (source.edge != Neighbourhood::kUnknown) return Fetched::done;
+  std::vector<int> to(head.count);
+  const std::size_t size = to.size() * sizeof to[0];
+  auto* const at = reinterpret_cast<std::byte*>(to.data());
+  Fetched fetched = Fetched::done;
+  if (size <= Board::kRoom)
+    fetched = fetch(state, operation, source.lane, at, head.to, size);
+  else if (!state.read(state, source.lane, at, head.to, size))
+    fetched = Fetched::lost;
+  if (fetched == Fetched::done) operation.neighbours->hood.learn(source.lane, to);
+  return fetched;
+}
+
+// Copies the part of one source from its writer's room.
+Fetched take_from_room(CommunicatorState& state, CollOperation& operation,
+                       const Neighbourhood::Source& source, const Part& to) {
   Neighbourhood& hood = operation.neighbours->hood;
   const std::byte* const room = hood.of(source.lane).room(0, operation.first, Board::kRoom);
   Head head;
   std::memcpy(&head, room, sizeof head);
-  if (!know_edge(state, hood, head, source)) return false;
+  if (const Fetched known = know_edge(state, operation, head, source); known != Fetched::done)
+    return known;
   if (source.edge < 0 || static_cast<std::uint64_t>(source.edge) >= head.count) {
     state.disagree(operation, false);
-    return true;
+    return Fetched::done;
   }
   const auto at = static_cast<std::size_t>(source.edge);
   Entry entry;
@@ -146,20 +162,46 @@ bool take_from_room(CommunicatorState& state, CollOperation& operation,
     std::memcpy(&entry, room + sizeof head + at * sizeof entry, sizeof entry);
   } else {
     Part part;
-    if (!state.read(source.lane, reinterpret_cast<std::byte*>(&part), head.parts + at * sizeof part,
-                    sizeof part))
-      return false;
+    if (!state.read(state, source.lane, reinterpret_cast<std::byte*>(&part),
+                    head.parts + at * sizeof part, sizeof part))
+      return Fetched::lost;
     entry = {part.bytes, address_of(part.at)};
   }
   if (entry.bytes != to.bytes) {
     state.disagree(operation, false);
-    return true;
+    return Fetched::done;
   }
-  if (head.lent != 0)
-    return to.bytes == 0 ||
-           state.read(source.lane, static_cast<std::byte*>(to.at), entry.place, to.bytes);
-  copy(to, room + entry.place);
-  return true;
+  if (head.lent != 0 && to.bytes != 0)
+    return fetch(state, operation, source.lane, to.at, entry.place, to.bytes);
+  if (head.lent == 0) copy(to, room + entry.place);
+  return Fetched::done;
+}
+
+bool is_within(const Mailbox::Request& request, const void* at, std::size_t bytes) noexcept {
+  const std::uint64_t offset = request.from - address_of(at);
+  return offset <= bytes && request.bytes <= bytes - offset;
+}
+
+// Copies what this rank has lent for readers that may not read its memory.
+void serve(const CommunicatorState& state, CollOperation& operation) {
+  const Neighbourhood& hood = operation.neighbours->hood;
+  const std::span<const int> to = hood.destinations();
+  for (const std::uint32_t lane : hood.readers()) {
+    const Board& reader = hood.of(lane);
+    Mailbox::Request request;
+    if (!reader.mailbox(0).has_request(request) || request.owner != state.lane() ||
+        request.step != operation.first || request.bytes > Board::kRoom)
+      continue;
+    bool lent = is_within(request, to.data(), to.size_bytes());
+    for (std::size_t i = 0; !lent && i < to.size(); ++i)
+      lent = is_within(request, operation.gives[i].at, operation.gives[i].bytes);
+    if (!lent) continue;
+    std::memcpy(reader.room(0, operation.first + 1, Board::kRoom),
+                reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(request.from)),
+                request.bytes);
+    reader.mailbox(0).answer();
+    operation.moved = true;
+  }
 }
 
 // False: it is missing yet, or its writer is lost.
@@ -181,10 +223,9 @@ bool take(CommunicatorState& state, CollOperation& operation, const Neighbourhoo
     else
       state.disagree(operation, false);
   } else if (board.agrees(0, step, label_of(operation, Board::kRoom))) {
-    if (!take_from_room(state, operation, source, to)) {
-      state.end(Board::End::lost);
-      return false;
-    }
+    const Fetched fetched = take_from_room(state, operation, source, to);
+    if (fetched == Fetched::lost) state.end(Board::End::lost);
+    if (fetched != Fetched::done) return false;
   } else {
     state.disagree(operation, false);  // another call, or it has no edge to this rank
   }
@@ -228,6 +269,7 @@ bool write(CommunicatorState& state, CollOperation& operation) {
 bool walk(CommunicatorState& state, CollOperation& operation) {
   Neighbourhood& hood = operation.neighbours->hood;
   if (operation.written == 0 && !write(state, operation)) return false;
+  if (operation.direct) serve(state, operation);
   if (operation.written == 1) {
     if (!take_all(state, operation)) return false;
     hood.finish();

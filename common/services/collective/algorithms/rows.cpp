@@ -3,7 +3,8 @@
 // A rank that gives blocks writes a row into its room: the place of the block for each lane. Small blocks lie in the
 // room as well. Larger ones stay in the writer's memory, and the reader copies them from there, once. So only the
 // writer and the reader of a block need to know its size. In a second step each rank publishes that it has read all its
-// blocks: a rank whose memory is read does not return before.
+// blocks: a rank whose memory is read does not return before. If the kernel lets a rank read another one's memory no
+// longer, the writer copies the block into a room of the reader, on request (lent_memory.hpp).
 #include <cstring>
 
 #include "base/limits.hpp"
@@ -119,23 +120,49 @@ void take_own(const CommunicatorState& state, CollOperation& operation) {
     std::memcpy(out + to.offset, in + from.offset, to.bytes);
 }
 
-// Copies the block from a lane that is ready. False: its rank is lost.
-bool take(CommunicatorState& state, CollOperation& operation, std::uint32_t lane) {
+using Fetched = LentMemory::Fetched;
+
+// Copies the block from a lane that is ready.
+Fetched take(CommunicatorState& state, CollOperation& operation, std::uint32_t lane) {
   // With another label it is no row; is_ready() has noted that.
-  if (!state.board().agrees(lane, operation.first, label_of(operation, Board::kRoom))) return true;
+  if (!state.board().agrees(lane, operation.first, label_of(operation, Board::kRoom)))
+    return Fetched::done;
   const std::byte* const room = state.board().room(lane, operation.first, Board::kRoom);
   Entry entry;
   std::memcpy(&entry, room + state.lane() * sizeof entry, sizeof entry);
   const Block to = got_from(state, operation, state.local()[lane]);
   if (entry.bytes != to.bytes || (operation.out == nullptr && to.bytes > 0)) {
     state.disagree(operation, false);
-    return true;
+    return Fetched::done;
   }
-  if (to.bytes == 0) return true;
+  if (to.bytes == 0) return Fetched::done;
   std::byte* const out = static_cast<std::byte*>(operation.out) + to.offset;
-  if (entry.lent != 0) return state.read(lane, out, entry.place, to.bytes);
+  if (entry.lent != 0)
+    return state.fetch(state, operation, state.board(),
+                       state.board().writable(operation.first + 1, Board::kRoom), lane, out,
+                       entry.place, to.bytes);
   std::memcpy(out, room + entry.place, to.bytes);
-  return true;
+  return Fetched::done;
+}
+
+// Copies blocks of this rank for readers that may not read its memory.
+void serve(CommunicatorState& state, CollOperation& operation) {
+  Board& board = state.board();
+  if (!operation.direct) return;
+  for_readers(state, operation, [&](std::uint32_t lane, Block block) {
+    Mailbox::Request request;
+    if (!board.mailbox(lane).has_request(request) || request.owner != state.lane() ||
+        request.step != operation.first)
+      return;
+    const std::byte* const from = static_cast<const std::byte*>(operation.in) + block.offset;
+    const std::uint64_t offset = request.from - reinterpret_cast<std::uintptr_t>(from);
+    if (request.bytes > Board::kRoom || offset > block.bytes ||
+        request.bytes > block.bytes - offset)
+      return;
+    std::memcpy(board.room(lane, operation.first + 1, Board::kRoom), from + offset, request.bytes);
+    board.mailbox(lane).answer();
+    operation.moved = true;
+  });
 }
 
 // Copies all blocks, beginning with this rank's own lane, so that not all ranks read the same lane at a time. False: a
@@ -148,10 +175,9 @@ bool take_all(CommunicatorState& state, CollOperation& operation) {
     } else if (reads(operation, state.self(), state.local()[lane])) {
       if (!state.is_ready(operation, lane, operation.first, label_of(operation, Board::kRoom)))
         return false;
-      if (!take(state, operation, lane)) {
-        state.end(Board::End::lost);
-        return false;
-      }
+      const Fetched fetched = take(state, operation, lane);
+      if (fetched == Fetched::lost) state.end(Board::End::lost);
+      if (fetched != Fetched::done) return false;
     }
     operation.moved = true;
   }
@@ -177,6 +203,7 @@ bool walk(CommunicatorState& state, CollOperation& operation) {
     operation.written = 1;
     operation.moved = true;
   }
+  serve(state, operation);
   if (!take_all(state, operation)) return false;
   if (operation.combined == 0) {
     board.publish(state.lane(), operation.first + 1, label_of(operation, 0));

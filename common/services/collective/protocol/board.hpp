@@ -25,6 +25,7 @@
 #include <cstring>
 
 #include "services/collective/protocol/label.hpp"
+#include "services/collective/protocol/mailbox.hpp"
 
 #include "base/faults.hpp"
 #include "base/limits.hpp"
@@ -109,6 +110,9 @@ class Board {
   // in the same step, but in another operation, so both might wait for ever.
   bool waits_alike(std::uint64_t step, Label label) noexcept;
 
+  // For memory that the rank with this lane may not read itself.
+  Mailbox& mailbox(std::uint32_t lane) const noexcept { return line(lane).mailbox; }
+
   // The reason why no rank may wait on this board any more; the first reason stays.
   enum class End : std::uint32_t { none, lost, disagreement, revoked, last_ = revoked };
   void set_end(End end) noexcept;
@@ -125,6 +129,7 @@ class Board {
   struct alignas(kLine) Line {
     std::atomic<std::uint64_t> finished;
     std::atomic<std::uint64_t> waits;  // flag_of() the operation in which it has waited for long
+    Mailbox mailbox;
   };
   struct alignas(kLine) Slot {
     std::atomic<std::uint64_t> ready;

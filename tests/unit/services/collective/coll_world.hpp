@@ -76,6 +76,9 @@ class CollWorld {
   // How often the rank has looked for the board of its node.
   int board_looks(std::uint32_t rank) const noexcept { return around_[rank]->looks; }
 
+  // Whether ranks may read each other's memory.
+  void set_readable(bool readable) noexcept { readable_ = readable; }
+
   // Whether the NIs' threads advance operations.
   void set_helped(bool helped) noexcept { helped_ = helped; }
 
@@ -126,8 +129,8 @@ class CollWorld {
     }
     PeerId peer(ProcessName name) override { return world.world_.peer(rank, name.rank); }
     bool read(ProcessName, std::byte* to, std::uint64_t from, std::size_t size) override {
-      std::memcpy(to, reinterpret_cast<const std::byte*>(from), size);
-      return true;
+      if (world.readable_) std::memcpy(to, reinterpret_cast<const std::byte*>(from), size);
+      return world.readable_;
     }
     bool has_ended(ProcessName) override { return false; }
     CollWorld& world;
@@ -168,6 +171,7 @@ class CollWorld {
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::uint64_t ticks_ = 0;
   bool helped_ = false;
+  bool readable_ = true;
   bool boards_late_ = false;
 };
 

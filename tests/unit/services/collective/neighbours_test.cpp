@@ -81,6 +81,19 @@ TEST_CASE("in a grid what goes left comes from the right, also among two ranks",
   }
 }
 
+TEST_CASE("parts that their readers may not read come through rooms of the readers", "[coll]") {
+  const auto seed = static_cast<std::uint64_t>(GENERATE(range(0, 8)));
+  Random random(seed);
+  const Edges edges = Edges::random(random, static_cast<std::uint32_t>(random.between(2, 7)));
+  NeighbourWorld world(edges, seed + 1);
+  world.set_readable(false);
+  for (const std::size_t size : {5000, 8, 70000, 5000}) {
+    Call call(world, all_of(size));
+    REQUIRE(call.run());
+    REQUIRE(call.is_right());
+  }
+}
+
 TEST_CASE("parts of any graph arrive, in the order of its edges", "[coll]") {
   const auto seed = static_cast<std::uint64_t>(GENERATE(range(0, 60)));
   Random random(seed);
