@@ -4,6 +4,7 @@
 
 #include "osc_neon.h"
 
+#include "help.h"
 #include "modex.h"
 
 static int serve(void) {
@@ -44,6 +45,7 @@ uint32_t rma_peer_of(ompi_communicator_t* comm, int rank, char* why, size_t why_
 
 static size_t round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
+/* NULL: the reason was printed. */
 static lfc_rma_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* info, size_t size,
                                        struct lfc_rma_shape* shape) {
   const int ranks = ompi_comm_size(comm);
@@ -55,6 +57,7 @@ static lfc_rma_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* i
   uint64_t* all = malloc(2 * sizeof own[0] * (size_t)ranks);
   lfc_rma_segment* segment = NULL;
   char name[64] = {0};
+  char why[256] = "";
   if (all == NULL) return NULL;
   if (comm->c_coll->coll_allgather(own, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, comm,
                                    comm->c_coll->coll_allgather_module) == OMPI_SUCCESS) {
@@ -67,13 +70,16 @@ static lfc_rma_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* i
       if (apart) end = round_up(end, 4096);
     }
     shape->control_offset = control * (size_t)rank;
-    if (rank == 0 && (segment = lfc_rma_segment_create(end)) != NULL)
+    if (rank == 0 && (segment = lfc_rma_segment_create(end, why, sizeof why)) != NULL)
       memcpy(name, lfc_rma_segment_name(segment), lfc_rma_segment_name_size());
     if (comm->c_coll->coll_bcast(name, sizeof name, MPI_BYTE, 0, comm,
                                  comm->c_coll->coll_bcast_module) == OMPI_SUCCESS &&
         rank != 0)
-      segment = lfc_rma_segment_open(name);
+      segment = lfc_rma_segment_open(name, why, sizeof why);
   }
+  /* The others cannot open what the first rank could not create, and have another reason. */
+  if (segment == NULL && (rank == 0 || name[0] != '\0'))
+    lfc_help("no shared window", why, lfc_node_of(opal_proc_local_get()));
   free(all);
   return segment;
 }
@@ -96,6 +102,11 @@ static bool all_agree(ompi_communicator_t* comm, bool mine) {
   return comm->c_coll->coll_allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm,
                                       comm->c_coll->coll_allreduce_module) == OMPI_SUCCESS &&
          all != 0;
+}
+
+/* The status of a window that cannot be made. */
+static int cannot_be_made(int flavor) {
+  return flavor == MPI_WIN_FLAVOR_SHARED ? OMPI_ERR_RMA_SHARED : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
 /* Exchanges what all members must know of each other. */
@@ -241,6 +252,7 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
     return status;
   }
 
+  char why_unshared[256] = "";
   struct lfc_rma_shape shape = {.flavor = engine_flavor(flavor),
                                 .base = flavor == MPI_WIN_FLAVOR_CREATE ? *base : NULL,
                                 .size = size,
@@ -250,22 +262,17 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
   if (flavor == MPI_WIN_FLAVOR_SHARED)
     shape.segment = shared_segment(module->comm, info, size, &shape);
   if (flavor != MPI_WIN_FLAVOR_SHARED || shape.segment != NULL)
-    module->window = lfc_rma_window_create(&shape);
+    module->window = lfc_rma_window_create(&shape, why_unshared, sizeof why_unshared);
   if (shape.segment != NULL) lfc_rma_segment_free(shape.segment);
 
-  status = OMPI_SUCCESS;
-  if (!all_agree(module->comm, module->window != NULL)) {
-    status = OMPI_ERR_OUT_OF_RESOURCE;
-  } else {
-    done = connect_members(module);
-    /* When all agree, all have mapped what they need. */
-    if (!all_agree(module->comm, done))
-      status = flavor == MPI_WIN_FLAVOR_SHARED ? OMPI_ERR_RMA_SHARED : OMPI_ERR_OUT_OF_RESOURCE;
-  }
-  if (status != OMPI_SUCCESS) {
+  done = all_agree(module->comm, module->window != NULL) && connect_members(module);
+  /* When all agree, all have mapped what they need. */
+  if (!all_agree(module->comm, done)) {
     discard(module);
-    return status;
+    return cannot_be_made(flavor);
   }
+  if (why_unshared[0] != '\0')
+    lfc_help("unshared window", why_unshared, lfc_node_of(opal_proc_local_get()));
   lfc_rma_window_close_segment(module->window);
   module->all_mapped = all_agree(module->comm, lfc_rma_window_all_mapped(module->window));
   if (mca_osc_neon_component.parameters.verbose >= 1) tell(module);

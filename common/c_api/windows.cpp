@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,6 +67,19 @@ lfc_rma_status guarded(lfc_rma_window* window, Call call) noexcept try {
   return LFC_RMA_NO_MEMORY;
 }
 
+// Returns the segment that `make` returns; null: the reason is in `why`.
+template <class Make>
+lfc_rma_segment* segment_of(Make make, char* why, std::size_t why_size) noexcept try {
+  std::string why_not;
+  std::optional<lfc::SharedMemory> memory = make(why_not);
+  if (memory) return new lfc_rma_segment{std::move(*memory)};
+  std::snprintf(why, why_size, "%s", why_not.c_str());
+  return nullptr;
+} catch (const std::exception& failure) {
+  std::snprintf(why, why_size, "%s", failure.what());
+  return nullptr;
+}
+
 }  // namespace
 
 extern "C" {
@@ -103,20 +117,16 @@ void lfc_rma_close(void) { windows->reset(); }
 
 int lfc_rma_serve(void) { return *windows == nullptr ? 0 : (*windows)->serve_host(); }
 
-lfc_rma_segment* lfc_rma_segment_create(size_t size) try {
-  auto memory = lfc::SharedMemory::create(size);
-  return memory ? new lfc_rma_segment{std::move(*memory)} : nullptr;
-} catch (const std::exception&) {
-  return nullptr;
+lfc_rma_segment* lfc_rma_segment_create(size_t size, char* why, size_t why_size) {
+  return segment_of([&](std::string& why_not) { return lfc::SharedMemory::create(size, why_not); },
+                    why, why_size);
 }
 
-lfc_rma_segment* lfc_rma_segment_open(const void* name) try {
+lfc_rma_segment* lfc_rma_segment_open(const void* name, char* why, size_t why_size) {
   lfc::SharedMemoryName copy;
   std::memcpy(&copy, name, sizeof copy);
-  auto memory = lfc::SharedMemory::open(copy);
-  return memory ? new lfc_rma_segment{std::move(*memory)} : nullptr;
-} catch (const std::exception&) {
-  return nullptr;
+  return segment_of([&](std::string& why_not) { return lfc::SharedMemory::open(copy, why_not); },
+                    why, why_size);
 }
 
 const void* lfc_rma_segment_name(const lfc_rma_segment* segment) { return &segment->memory.name(); }
@@ -124,7 +134,8 @@ size_t lfc_rma_segment_name_size(void) { return sizeof(lfc::SharedMemoryName); }
 void lfc_rma_segment_free(lfc_rma_segment* segment) { delete segment; }
 size_t lfc_rma_control_size(void) { return (sizeof(lfc::WindowControl) + 63) / 64 * 64; }
 
-lfc_rma_window* lfc_rma_window_create(const lfc_rma_shape* from) try {
+lfc_rma_window* lfc_rma_window_create(const lfc_rma_shape* from, char* why_unshared,
+                                      size_t why_size) try {
   Window::Shape shape;
   shape.flavor = static_cast<lfc::Flavor>(from->flavor);
   shape.base = from->base;
@@ -134,8 +145,11 @@ lfc_rma_window* lfc_rma_window_create(const lfc_rma_shape* from) try {
   shape.ranks = from->ranks;
   shape.control_offset = from->control_offset;
   shape.memory_offset = from->memory_offset;
-  if (from->segment != nullptr) shape.segment = std::move(from->segment->memory);
-  return reinterpret_cast<lfc_rma_window*>((*windows)->create(std::move(shape)).release());
+  if (from->segment != nullptr) shape.own.segment = std::move(from->segment->memory);
+  std::string why;
+  std::unique_ptr<Window> window = (*windows)->create(std::move(shape), &why);
+  std::snprintf(why_unshared, why_size, "%s", why.c_str());
+  return reinterpret_cast<lfc_rma_window*>(window.release());
 } catch (const std::exception&) {
   return nullptr;
 }

@@ -73,9 +73,9 @@ void lfc_rma_close(void);
 int lfc_rma_serve(void);
 
 /* A segment: one piece of memory that all local peers map, for shared windows. The process that creates it sends its
- * name, raw bytes, to the others, and they open it. NULL: the kernel refuses, or memory is short. */
-lfc_rma_segment* lfc_rma_segment_create(size_t size);
-lfc_rma_segment* lfc_rma_segment_open(const void* name);
+ * name, raw bytes, to the others, and they open it. NULL: the kernel refuses, or memory is short; `why`: the reason. */
+lfc_rma_segment* lfc_rma_segment_create(size_t size, char* why, size_t why_size);
+lfc_rma_segment* lfc_rma_segment_open(const void* name, char* why, size_t why_size);
 const void* lfc_rma_segment_name(const lfc_rma_segment* segment);
 size_t lfc_rma_segment_name_size(void);
 void lfc_rma_segment_free(lfc_rma_segment* segment);
@@ -92,8 +92,10 @@ struct lfc_rma_shape {
   lfc_rma_segment* segment; /* shared: its memory becomes the window's; the caller frees the rest */
   uint64_t control_offset, memory_offset;
 };
-/* Returns a new window, or NULL if memory is short. */
-lfc_rma_window* lfc_rma_window_create(const struct lfc_rma_shape* shape);
+/* Returns a new window, or NULL if memory is short. Stores the reason why local peers cannot map the memory that it has
+ * allocated, and reach it through their links instead; empty: they can. */
+lfc_rma_window* lfc_rma_window_create(const struct lfc_rma_shape* shape, char* why_unshared,
+                                      size_t why_size);
 /* Frees the window. No member may access its memory any more. */
 void lfc_rma_window_free(lfc_rma_window* window);
 /* Returns the window's memory in this process. */

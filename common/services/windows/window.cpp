@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -18,25 +19,32 @@ const BuildStamp stamp("window", {sizeof(WindowFacts), offsetof(WindowFacts, reg
                                   offsetof(WindowControl, elements),
                                   offsetof(WindowControl, singles), ExposedMemory::kFewElements});
 
+constexpr std::size_t kAlign = 64;
+
 // The segment has the control, which local peers map in any case, and behind it the memory that a window allocates.
-void make_segment(WindowShape& shape) {
+void make_memory(WindowShape& shape, std::string& why_unshared) {
   if (shape.flavor == Flavor::shared) return;  // the shape contains it
   if (shape.ranks == 1 && !shape.allocates()) return;
   // Not at the beginning of a page, where buffers of the user often lie. If two addresses differ only in the page, a
   // processor takes the loads of a copy for loads of its latest stores.
   shape.memory_offset = round_up(sizeof(WindowControl), 4096) + 2048;
-  shape.segment = SharedMemory::create(shape.memory_offset + (shape.allocates() ? shape.size : 0));
-  if (!shape.segment && shape.allocates()) throw std::bad_alloc();
-  // Else peers request this member's lock in frames.
+  shape.own.segment = SharedMemory::create(
+      shape.memory_offset + (shape.allocates() ? shape.size : 0), why_unshared);
+  // Without a segment local peers request this member's lock, and reach its memory, in frames.
+  if (shape.own.segment || !shape.allocates()) return why_unshared.clear();
+  shape.own.unshared.reset(
+      static_cast<std::byte*>(std::aligned_alloc(kAlign, round_up(shape.size + 1, kAlign))));
+  if (shape.own.unshared == nullptr) throw std::bad_alloc();
 }
 
 }  // namespace
 
 // --- Life ---
 
-std::unique_ptr<Window> WindowService::create(WindowShape shape) {
-  make_segment(shape);
-  std::byte* const segment = shape.segment ? shape.segment->data() : nullptr;
+std::unique_ptr<Window> WindowService::create(WindowShape shape, std::string* why_unshared) {
+  std::string unread;
+  make_memory(shape, why_unshared != nullptr ? *why_unshared : unread);
+  std::byte* const segment = shape.own.segment ? shape.own.segment->data() : nullptr;
   Window::Placement placement{.flavor = shape.flavor,
                               .memory = static_cast<std::byte*>(shape.base),
                               .size = shape.size,
@@ -47,6 +55,7 @@ std::unique_ptr<Window> WindowService::create(WindowShape shape) {
   if (segment != nullptr)
     placement.control = reinterpret_cast<WindowControl*>(segment + shape.control_offset);
   if (segment != nullptr && shape.allocates()) placement.memory = segment + shape.memory_offset;
+  if (shape.own.unshared != nullptr) placement.memory = shape.own.unshared.get();
   std::unique_ptr<Window> window(new Window(*this, std::move(shape), placement));
   const bool registers = placement.flavor != Flavor::dynamic && placement.size != 0;
   if (registers && !memory_.register_memory(placement.memory, placement.size,
@@ -58,7 +67,7 @@ std::unique_ptr<Window> WindowService::create(WindowShape shape) {
 
 Window::Window(WindowService& windows, Shape shape, const Placement& placement)
     : EpochCalls(windows, placement, carrier_),
-      segment_(std::move(shape.segment)),
+      own_(std::move(shape.own)),
       carrier_(windows, *this, shape.rank, shape.ranks) {
   facts_.displacement_unit = shape.displacement_unit;
   facts_.process = static_cast<std::uint32_t>(::getpid());
@@ -66,7 +75,7 @@ Window::Window(WindowService& windows, Shape shape, const Placement& placement)
   facts_.memory_offset = shape.memory_offset;
   facts_.base = reinterpret_cast<std::uint64_t>(placement.memory);
   facts_.size = placement.size;
-  if (segment_) facts_.segment = segment_->name();
+  if (own_.segment) facts_.segment = own_.segment->name();
 }
 
 Window::~Window() {
@@ -109,7 +118,7 @@ bool Window::map(std::uint32_t rank, const WindowFacts& its, bool local_peer) {
   }
   std::byte* segment = nullptr;
   if (memory.flavor() == Flavor::shared) {
-    segment = segment_->data();  // all parts lie in one
+    segment = own_.segment->data();  // all parts lie in one
   } else if (std::optional<SharedMemory> opened = SharedMemory::open(its.segment)) {
     segment = carrier_.keep(std::move(*opened));
   }
@@ -126,7 +135,7 @@ bool Window::map(std::uint32_t rank, const WindowFacts& its, bool local_peer) {
 }
 
 void Window::close_segment() noexcept {
-  if (segment_) segment_->close();
+  if (own_.segment) own_.segment->close();
 }
 
 WindowStatus Window::attach(void* base, std::uint64_t size) {

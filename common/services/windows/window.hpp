@@ -16,7 +16,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -43,6 +45,17 @@ struct WindowFacts {
   std::uint64_t memory_offset = 0;
 };
 
+// Memory that a window owns.
+struct WindowMemory {
+  struct Free {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+  };
+  // shared: all parts; else the control, and the part of this rank if the window allocates it.
+  std::optional<SharedMemory> segment;
+  // Allocated without a segment, because the kernel refuses it: peers reach it through their links.
+  std::unique_ptr<std::byte, Free> unshared;
+};
+
 struct WindowShape {
   Flavor flavor = Flavor::create;
   void* base = nullptr;  // create
@@ -50,8 +63,8 @@ struct WindowShape {
   std::uint32_t displacement_unit = 1;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
+  WindowMemory own;
   // shared: where this rank's part lies in the segment that all of them map.
-  std::optional<SharedMemory> segment;
   std::uint64_t control_offset = 0;
   std::uint64_t memory_offset = 0;
 
@@ -173,7 +186,7 @@ class Window final : public EpochCalls {
   void run_host_work();
 
   WindowFacts facts_;
-  std::optional<SharedMemory> segment_;
+  WindowMemory own_;
   EngineCarrier carrier_;
   bool all_mapped_ = false;
   const WindowShown shown_{*this};

@@ -48,7 +48,9 @@ class WindowService final : public Service {
   Operations& operations() noexcept { return operations_; }
   LockOrder& lock_order() noexcept { return lock_order_; }
   // Throws std::bad_alloc.
-  std::unique_ptr<Window> create(WindowShape shape);
+  // Stores the reason why local peers cannot map the memory that the window has allocated, and reach it through their
+  // links instead.
+  std::unique_ptr<Window> create(WindowShape shape, std::string* why_unshared = nullptr);
   // Reports finished requests to the host, and starts operations that the NI cannot start alone. Returns the number of
   // events. Call it now and then while r... operations or windows with deferred ones exist.
   int serve_host();
