@@ -36,6 +36,9 @@ bool Returns::check(Session& session, Clock::time_point now) {
       if (rail.missed) count(session, i, now);
       continue;
     }
+    // Each end begins anew, however the other one lost track.
+    if (rail.state == RailState::State::returning && now - rail.next_attempt >= 2 * kLongestPause)
+      losses_.suspect(session, i, "its return was not confirmed");
     connecting_ |= rail.connected();
     rest = true;
   }
