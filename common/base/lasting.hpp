@@ -1,8 +1,8 @@
 // Lasting: an object of static storage that is never destroyed.
 //
-//   Lasting<std::shared_ptr<Ni>> shared;  // at namespace scope an access costs nothing more
-//   *shared = std::move(ni);
-//   shared->reset();
+//   Lasting<std::string> text;  // at namespace scope an access costs nothing more
+//   *text = reason;
+//   text->clear();
 //
 // A program may call MPI_Finalize while its process exits: in the destructor of a static object, or in a function that
 // it gave to atexit() before MPI_Init. MPI_Init loads LFC's libraries, so exit handlers that they register run before

@@ -7,7 +7,7 @@
  *   if (!lfc_rma_open(&host)) return;                            no NI is open
  *   struct lfc_rma_shape shape = {.flavor = LFC_RMA_ALLOCATE, .size = bytes,
  *                                 .rank = me, .ranks = n};
- *   lfc_rma_window *window = lfc_rma_window_create(&shape);
+ *   lfc_rma_window *window = lfc_rma_window_create(&shape, why, sizeof why);
  *   allgather(lfc_rma_window_facts(window), lfc_rma_facts_size(), all);
  *   lfc_rma_window_connect(window, all, peers, local_peers, &mapped);
  *   lfc_rma_put(window, target, &origin, &there, NULL);

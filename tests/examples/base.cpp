@@ -9,6 +9,7 @@
 #include "base/choice.hpp"
 #include "base/column.hpp"
 #include "base/faults.hpp"
+#include "base/lasting.hpp"
 #include "base/lazy_queue.hpp"
 #include "base/limits.hpp"
 #include "base/make_room.hpp"
@@ -67,6 +68,10 @@ enum class Attempt : std::uint8_t { no_room };
 Attempt faults() {
 #include "common/base/faults.hpp.example"
   return {};
+}
+
+void lasting(const std::string& reason) {
+#include "common/base/lasting.hpp.example"
 }
 
 void limits_of(std::span<const std::byte> packet) {

@@ -12,6 +12,7 @@
 #include "link/bond/rail_watch.hpp"
 #include "link/bond/rails.hpp"
 #include "link/bond/retained.hpp"
+#include "link/bond/returns.hpp"
 #include "link/bond/sessions.hpp"
 #include "link/bond/transfers.hpp"
 
@@ -42,7 +43,7 @@ void deferred_calls_of(DeferredCalls& deferred_calls, Sessions& sessions) {
 #include "common/link/bond/deferred_calls.hpp.example"
 }
 
-void losses(Losses& losses, Session& session, std::uint32_t rail) {
+void losses(Losses& losses, Session& session, std::uint32_t rail, std::uint32_t connection) {
 #include "common/link/bond/losses.hpp.example"
 }
 
@@ -68,6 +69,12 @@ SendStatus retained(Retained& retained, bool control, Meta meta, Head head, std:
   constexpr SendStatus again = SendStatus::again;
 #include "common/link/bond/retained.hpp.example"
   return SendStatus::sent;
+}
+
+void returns_of(Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames,
+                Session& session, std::uint8_t rail, Note note, Connector& connector,
+                const BondOptions& options, Counters& counters) {
+#include "common/link/bond/returns.hpp.example"
 }
 
 void sessions(const Address& address, PeerId peer) {

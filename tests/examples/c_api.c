@@ -92,5 +92,6 @@ void windows(const struct lfc_rma_host host, size_t bytes, uint32_t me, uint32_t
              const uint32_t* peers, const bool* local_peers, uint32_t target,
              const struct lfc_rma_view origin, const struct lfc_rma_view there) {
   bool mapped = false;
+  char why[80];
 #include "common/lfc/windows.h.example"
 }

@@ -18,6 +18,7 @@
 #include "services/collective/protocol/board.hpp"
 #include "services/collective/protocol/communicator_lock.hpp"
 #include "services/collective/protocol/environment.hpp"
+#include "services/collective/protocol/mailbox.hpp"
 #include "services/collective/protocol/partial.hpp"
 #include "services/collective/protocol/ranks.hpp"
 #include "services/collective/tree_node.hpp"
@@ -77,8 +78,13 @@ void active_operations(ActiveOperations& active, ActiveOperations::Entry& mine) 
 }
 
 void loss_watch(LossWatch& watch, Communicator& communicator, Environment& environment,
-                CollOperation& operation) {
+                CollOperation& operation, lfc_coll_fault fault, const void* host) {
 #include "common/services/collective/loss_watch.hpp.example"
+}
+
+void mailbox_of(Mailbox& mailbox, Mailbox::Request& request, std::uint64_t step,
+                std::uint64_t address, std::uint32_t bytes, std::uint32_t owner) {
+#include "common/services/collective/protocol/mailbox.hpp.example"
 }
 
 void neighbourhood_of(const lfc_coll_topology& topology, CommunicatorState& state) {

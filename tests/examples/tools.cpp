@@ -15,6 +15,7 @@
 #include "mca/libraries/mpix_neon/spin_lock.hpp"
 #include "mca/libraries/mpix_neon/window.hpp"
 #include "mca/tools/lfc_info/interfaces.hpp"
+#include "mca/tools/lfc_info/plugin.hpp"
 #include "mca/tools/lfc_info/report.hpp"
 #include "mca/tools/lfc_info/settings.hpp"
 #include "mca/tools/lfc_look/job.hpp"
@@ -34,6 +35,10 @@ struct Windows {
 #include "common/look/published.hpp.example"
   }
 };
+
+void plugin_of() {
+#include "mca/tools/lfc_info/plugin.hpp.example"
+}
 
 void interfaces(const NiOptions& options) {
 #include "mca/tools/lfc_info/interfaces.hpp.example"

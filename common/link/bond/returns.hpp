@@ -1,6 +1,6 @@
 // Returns: lost rails of sessions, which are connected again while another rail of the session works.
 //
-//   Returns returns(rails, losses, ...);
+//   Returns returns(rails, sessions, losses, frames, connector, options, counters);
 //   if (sessions.incomplete()) returns.check();         // now and then, outside of any rail's poll()
 //   returns.welcome(session, rail, note.value);         // a `back` has arrived on the rail
 //   bool timed = returns.connecting();                  // check() is to be called soon

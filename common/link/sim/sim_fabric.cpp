@@ -99,7 +99,8 @@ void SimFabric::give_up(Node from, Node to, std::uint32_t connection) {
   if (!wire.silent && usable(from, to)) reset(from, to, connection, frame_arrival(wire));
 }
 
-// The network carries nothing. A connection that is being set up ends after some time, another one when the silence ends.
+// The network carries nothing. A connection that is being set up ends after some time, another one when the silence
+// ends.
 void SimFabric::lose(Node from, Node to, const Event& frame) {
   constexpr std::uint64_t kTimeout = 500;
   const auto type = static_cast<FrameType>(load_pod<Header>(frame.bytes.data()).type);

@@ -5,8 +5,8 @@
 //   established -> closing -> dead                      we closed the peer; goodbye is on its way
 //
 // `paused` has no socket, and ends at once unless an earlier connection to the same process ended before it was
-// established (retries.hpp). `waiting` ends at once unless an older connection to the same process has not ended yet, or
-// the sink returns kPeerLater.
+// established (retries.hpp). `waiting` ends at once unless an older connection to the same process has not ended yet,
+// or the sink returns kPeerLater.
 // Threads: as Link.
 #pragma once
 

@@ -3,7 +3,7 @@
 //   const Plugin plugin = Plugin::find(Settings::read());
 //   if (plugin.folder.empty()) ...                   // a job cannot load LFC
 //   if (plugin.folder != own_components()) ...       // a job loads another build than this program's
-//   std::fputs(environment().c_str(), stdout);       // eval "$(lfc-info --environment)"
+//   print(environment());                            // eval "$(lfc-info --environment)"
 //
 // Held by tests/scripts/info.sh.
 #pragma once

@@ -1,9 +1,9 @@
 // Mailbox: a request of one rank on a board, for memory that another rank has lent and that it may not read itself. The
 // owner of the memory copies it, piece by piece, into a room of the reader, and answers.
 //
-//   board.mailbox(board.self()).request({step, address, bytes, lane of the owner});   // the reader
-//   if (board.mailbox(lane).has_request(request)) { copy; board.mailbox(lane).answer(); }   // the owner
-//   if (board.mailbox(board.self()).is_answered()) ...                                // the reader
+//   mailbox.request({step, address, bytes, owner});             // the reader, in its own mailbox
+//   if (mailbox.has_request(request)) mailbox.answer();         // the owner, when it has copied
+//   if (mailbox.is_answered()) ...                              // the reader
 //
 // Threads: one reader; of the others only the owner that is named in the request answers it.
 #pragma once
