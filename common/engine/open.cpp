@@ -11,6 +11,7 @@
 #include "link/ports.hpp"
 #include "machine/cores.hpp"
 #include "machine/placement.hpp"
+#include "machine/thread_probe.hpp"
 
 namespace lfc {
 namespace {
@@ -131,6 +132,21 @@ std::string decide_policy(const NiOptions& options, Config& config) {
   return "policy fixed (" + place.reason + ")";
 }
 
+// If the kernel refuses the thread that the policy needs, `auto` becomes `single`, with a notice. Otherwise returns the
+// fault.
+std::string fall_back_without_thread(const NiOptions& options, Config& config,
+                                     std::string& policy) {
+  if (config.policy == Policy::single) return {};
+  const std::string refusal = why_no_thread();
+  if (refusal.empty()) return {};
+  if (text_of(options.policy) != "auto")
+    return fault(options, options.policy, refusal + "; 'single' needs none");
+  config.policy = Policy::single;
+  policy = "policy single (auto: " + refusal + ")";
+  if (options.notice != nullptr) options.notice(policy);
+  return {};
+}
+
 // Returns the names of the links that cannot wake the thread.
 std::string not_waking(const Ni& ni) {
   std::string names;
@@ -216,7 +232,9 @@ std::unique_ptr<Ni> open_ni(const NiOptions& options, std::string& error, std::s
   config.threads = options.threads;
   config.detour = options.detour;
   config.notice = options.notice;
-  const std::string policy = decide_policy(options, config);
+  std::string policy = decide_policy(options, config);
+  error = fall_back_without_thread(options, config, policy);
+  if (!error.empty()) return nullptr;
   auto ni = std::make_unique<Ni>(config);
 
   LinkOpening opening{options, config.policy, *ni};

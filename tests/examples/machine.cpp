@@ -29,6 +29,7 @@
 #include "machine/hand_over.hpp"
 #include "machine/local_peer.hpp"
 #include "machine/mapping.hpp"
+#include "machine/thread_probe.hpp"
 #include "sync/asymmetric_fence.hpp"
 #include "sync/atomic_fence.hpp"
 #include "sync/relax.hpp"
@@ -115,6 +116,10 @@ void hand_over_of(const hand_over::Cookie& name,
 
 void mapping(int fd, std::uint64_t offset, std::size_t size) {
 #include "common/machine/mapping.hpp.example"
+}
+
+void thread_probe(void (*report_to_user)(const std::string&)) {
+#include "common/machine/thread_probe.hpp.example"
 }
 
 void local_peer(const ProcessSpace& theirs) {
