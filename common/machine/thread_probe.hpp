@@ -3,7 +3,7 @@
 //   const std::string refusal = why_no_thread();
 //   if (!refusal.empty()) report_to_user(refusal);
 //
-// Starts a thread that ends at once, because no call of the kernel tells which limit is reached: that of the user
+// Starts a thread that ends at once, because the kernel does not report which limit is reached: that of the user
 // (`ulimit -u`), that of a container's control group (`pids.max`), memory for the stack, or a filter of system calls.
 // Held by tests/unit/engine/thread_refused_test.cpp. Threads: any.
 #pragma once
