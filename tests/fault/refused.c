@@ -66,6 +66,33 @@ static void neighbours(MPI_Comm graph) {
   check_blocks("neighbour alltoall");
 }
 
+// The ranks add to two words of the last one: the first rank to one word at a time, the others to both. They may change
+// mapped memory in different ways, which must exclude each other.
+static void add_together(const char* what, MPI_Win win, int* memory) {
+  enum { kTimes = 8000 };
+  const int last = ranks - 1, ones[2] = {1, 1};
+  int before;
+  doing("%s: accumulates", what);
+  memory[0] = memory[1] = 0;
+  MPI_Win_fence(0, win);
+  MPI_Win_lock_all(0, win);
+  for (int i = 0; i < kTimes; ++i) {
+    if (me != 0) {
+      MPI_Accumulate(ones, 2, MPI_INT, last, 0, 2, MPI_INT, MPI_SUM, win);
+      continue;
+    }
+    for (int word = 0; word < 2; ++word) {
+      MPI_Fetch_and_op(ones, &before, MPI_INT, last, word, MPI_SUM, win);
+      MPI_Win_flush(last, win);
+    }
+  }
+  MPI_Win_unlock_all(win);
+  MPI_Win_fence(0, win);
+  for (int word = 0; word < 2 && me == last; ++word)
+    require(memory[word] == ranks * kTimes, "%s: word %d is %d, not %d", what, word, memory[word],
+            ranks * kTimes);
+}
+
 // Each rank puts into the window of the next one, and gets it back.
 static void access_window(const char* what, MPI_Win win, int* memory) {
   const int next = (me + 1) % ranks, before = (me + ranks - 1) % ranks;
@@ -79,6 +106,7 @@ static void access_window(const char* what, MPI_Win win, int* memory) {
   MPI_Get(out, kEach, MPI_INT, next, 0, kEach, MPI_INT, win);
   MPI_Win_fence(0, win);
   require(memcmp(out, in, kEach * sizeof in[0]) == 0, "%s: what was put does not come back", what);
+  add_together(what, win, memory);
   MPI_Win_free(&win);
 }
 

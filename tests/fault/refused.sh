@@ -20,6 +20,7 @@ copies='may not read each other'
 goes_on 2 "$copies" "$refused" hide unshared
 goes_on 3 "$copies" "$refused" later process_vm_readv,process_vm_writev shared
 goes_on 2 'F_GET_SEALS' "$refuse" --rank 0 F_GET_SEALS "$refused" apart shared
+goes_on 3 'MPI_Win_allocate through the link' "$refuse" --rank 0 memfd_create "$refused" apart unshared
 goes_on 2 'MPI_Win_allocate through the link' "$refuse" memfd_create "$refused" apart unshared
 goes_on 2 '' "$refuse" process_vm_readv,process_vm_writev,pidfd_open "$refused" shared
 goes_on 2 'File too large (ulimit -f)' bash -c 'ulimit -f 100; exec "$@"' bash "$refused" apart unshared

@@ -107,7 +107,11 @@ bool Window::connect(std::span<const WindowFacts> facts, std::span<const PeerId>
 bool Window::map(std::uint32_t rank, const WindowFacts& its, bool local_peer) {
   ExposedMemory& memory = protocol_.memory;
   const bool self = rank == carrier_.self();
-  if (!self && (!local_peer || its.segment.size == 0)) return true;
+  if (!self && (!local_peer || its.segment.size == 0)) {
+    // A local peer whose own memory is not shared maps that of others, and changes it in a way that is not seen here.
+    if (local_peer && memory.allocated()) memory.share(nullptr);
+    return true;
+  }
   rma::OriginPeer& peer = protocol_.origin.use(rank);
   if (self) {
     peer.mapped = memory.base();
