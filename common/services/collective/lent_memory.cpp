@@ -9,13 +9,11 @@ namespace lfc {
 LentMemory::Fetched LentMemory::fetch(const Ranks& ranks, const CollOperation& operation,
                                       Board& board, bool has_room, std::uint32_t lane,
                                       std::byte* to, std::uint64_t from, std::size_t size) {
-  if (operation_ == nullptr) {
+  if (operation_ != &operation) {
     if (read(ranks, lane, to, from, size)) return Fetched::done;
     if (environment_.has_ended(ranks.members().name(ranks.local()[lane]))) return Fetched::lost;
-    if (!has_room) return Fetched::waits;
+    if (!has_room || operation_ != nullptr) return Fetched::waits;
     operation_ = &operation;
-  } else if (operation_ != &operation) {
-    return Fetched::waits;
   }
   Mailbox& mailbox = board.mailbox(board.self());
   for (;;) {

@@ -199,7 +199,7 @@ void serve(const CommunicatorState& state, CollOperation& operation) {
     std::memcpy(reader.room(0, operation.first + 1, Board::kRoom),
                 reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(request.from)),
                 request.bytes);
-    reader.mailbox(0).answer();
+    reader.mailbox(0).answer(request);
     operation.moved = true;
   }
 }
