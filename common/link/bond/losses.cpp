@@ -14,6 +14,8 @@ void Losses::suspect(Session& session, std::uint8_t rail, std::string_view why) 
     if (session.for_frames(rail)) --session.live;
   }
   state.state = RailState::State::lost;
+  // The link may still take frames, which would be lost, until leave() has abandoned it.
+  if (session.lead == rail) session.lead = session.best_usable();
   state.close_due = true;
   state.leave_due = true;
   state.why = why;

@@ -81,7 +81,7 @@ SendStatus NumberedFrames::transmit(Session& session, std::uint8_t rail, std::ui
   if (status == SendStatus::broken) [[unlikely]]
     losses_.suspect(session, rail, "closed by the peer");
   if (status != SendStatus::sent) return status;
-  if (state.state != RailState::State::up) [[unlikely]]
+  if (state.state == RailState::State::joining) [[unlikely]]
     session.came_up(rail);
   session.acknowledged_to_peer = head.acknowledged;
   session.bytes_since_ack = 0;

@@ -12,6 +12,7 @@ void Returns::check() {
   const Clock::time_point now = options_.now();
   if (now < next_) return;
   next_ = now + kPeriod;
+  present_now_ = present_.at(now);
   connecting_ = false;
   attempts_ = 0;
   for (const PeerId id : sessions_.take_incomplete()) {
@@ -36,9 +37,7 @@ bool Returns::check(Session& session, Clock::time_point now) {
       if (rail.missed) count(session, i, now);
       continue;
     }
-    // Each end begins anew, however the other one lost track.
-    if (rail.state == RailState::State::returning && now - rail.next_attempt >= 2 * kLongestPause)
-      losses_.suspect(session, i, "its return was not confirmed");
+    if (rail.state == RailState::State::returning) await(session, i);
     connecting_ |= rail.connected();
     rest = true;
   }
@@ -52,6 +51,16 @@ void Returns::attempt(Session& session, std::uint8_t i, Clock::time_point now) {
   if (attempts_ == kAttempts) return;
   ++attempts_;
   if (!connector_.reconnect(session, i)) rail.put_off(now);
+}
+
+// Each end begins anew, however the other one lost track.
+void Returns::await(Session& session, std::uint8_t i) noexcept {
+  RailState& rail = session.rails[i];
+  if (rail.returning_since == Clock::time_point{}) {
+    rail.returning_since = present_now_;
+  } else if (present_now_ - rail.returning_since >= 2 * kLongestPause) {
+    losses_.suspect(session, i, "its return was not confirmed");
+  }
 }
 
 // Sends the first frame on a rail that the bond otherwise would not use yet. A rail that joins late is up when the peer

@@ -17,6 +17,7 @@
 
 #include "link/bond/connector.hpp"
 #include "link/bond/numbered_frames.hpp"
+#include "link/present_time.hpp"
 
 namespace lfc::bond {
 
@@ -41,6 +42,7 @@ class Returns {
 
  private:
   bool check(Session& session, Clock::time_point now);
+  void await(Session& session, std::uint8_t rail) noexcept;
   void greet(Session& session, std::uint8_t rail);
   void attempt(Session& session, std::uint8_t rail, Clock::time_point now);
   void count(Session& session, std::uint8_t rail, Clock::time_point now);
@@ -54,6 +56,8 @@ class Returns {
   const BondOptions& options_;
   Counters& counters_;
   Clock::time_point next_{};
+  PresentTime present_;
+  Clock::time_point present_now_{};
   unsigned attempts_ = 0;  // in this check
   bool connecting_ = false;
 };

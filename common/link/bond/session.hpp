@@ -84,13 +84,14 @@ struct RailState {
   std::uint8_t theirs = kNoRail;    // the peer's number of this rail
   std::uint8_t rank = kNoRail;      // among those for frames: 0 is the best
   // Its return: see returns.hpp.
-  std::uint32_t connection = 0;      // the number of the last connection; 0: there was none
-  bool greeted = false;              // our `back`, or a probe of a rail that joins late, was sent
-  bool welcomed = false;             // the peer's `back` has arrived
-  bool missed = false;               // its loss was reported, and its return not yet
-  Clock::duration pause{};           // before the next attempt
-  Clock::time_point next_attempt{};  // not before
-  Clock::time_point returned_at{};   // 0: it has not returned since its loss
+  std::uint32_t connection = 0;  // the number of the last connection; 0: there was none
+  bool greeted = false;          // our `back`, or a probe of a rail that joins late, was sent
+  bool welcomed = false;         // the peer's `back` has arrived
+  Clock::time_point returning_since{};  // as Returns has seen it, in present time; 0: not yet
+  bool missed = false;                  // its loss was reported, and its return not yet
+  Clock::duration pause{};              // before the next attempt
+  Clock::time_point next_attempt{};     // not before
+  Clock::time_point returned_at{};      // 0: it has not returned since its loss
 
   bool usable() const noexcept { return state == State::joining || state == State::up; }
   bool connected() const noexcept { return usable() || state == State::returning; }
@@ -104,6 +105,7 @@ struct RailState {
     state = connection == 0 ? State::joining : State::returning;
     ++connection;
     peer_left = greeted = welcomed = false;
+    returning_since = {};
     arrived = received = 0;
     awaited_round = probed = reply_due = 0;
   }

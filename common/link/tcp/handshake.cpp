@@ -95,6 +95,7 @@ int Handshake::connect_late(Connection& connection) {
     if (!begin(connection, why_not)) it_.connections.end(connection, why_not);
     return 1;
   }
+  if (!connection.is(State::connecting)) return 0;  // another one's end has ended it
   if (connection.socket.is_ready()) return finish_connect(connection);
   it_.connections.end(connection, no_connection(connection, ETIMEDOUT));
   return 1;
@@ -206,7 +207,10 @@ int Handshake::receive_hello(Connection& connection) {
   }
   connection.in.consume(size);
   connection.state = State::waiting;
-  return admit(connection);
+  const int events = admit(connection);
+  if (connection.is(State::waiting))
+    it_.connections.note_deadline();  // check_time() admits it later
+  return events;
 }
 
 // Takes the sender's address from a hello with a valid, unused proof for this link.

@@ -28,6 +28,7 @@ int Timeouts::end_failed() {
     if (connection->is(State::closing) && connection->out.idle() && !connection->shut) {
       connection->shut = true;
       connection->deadline = Clock::now() + connections_.options.connect_timeout;
+      connections_.note_deadline();
       ::shutdown(connection->fd(), SHUT_WR);
     }
   }
