@@ -57,6 +57,7 @@ static lfc_rma_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* i
   uint64_t* all = malloc(2 * sizeof own[0] * (size_t)ranks);
   lfc_rma_segment* segment = NULL;
   char name[64] = {0};
+  const char none[sizeof name] = {0};
   char why[256] = "";
   if (all == NULL) return NULL;
   if (comm->c_coll->coll_allgather(own, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, comm,
@@ -78,7 +79,7 @@ static lfc_rma_segment* shared_segment(ompi_communicator_t* comm, opal_info_t* i
       segment = lfc_rma_segment_open(name, why, sizeof why);
   }
   /* The others cannot open what the first rank could not create, and have another reason. */
-  if (segment == NULL && (rank == 0 || name[0] != '\0'))
+  if (segment == NULL && (rank == 0 || memcmp(name, none, sizeof name) != 0))
     lfc_help("no shared window", why, lfc_node_of(opal_proc_local_get()));
   free(all);
   return segment;

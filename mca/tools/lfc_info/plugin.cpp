@@ -82,7 +82,7 @@ std::string own_components() {
 
 std::string environment() {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  std::string lines = export_of("PATH", in_quotes(program.parent_path().string()) + ":$PATH");
+  std::string lines = export_of("PATH", in_quotes(program.parent_path().string()) + ":\"$PATH\"");
   lines +=
       export_of("OMPI_MCA_mca_base_component_path", in_quotes("SYS_DEFAULT:" + own_components()));
 #ifdef LFC_PMIX_COMPONENTS
