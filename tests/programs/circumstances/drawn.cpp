@@ -38,7 +38,14 @@ void draw_links(Draw& job, Draw& draw, Words& words) {
   std::string list;
   for (const std::string& name : links) list += (list.empty() ? "" : ",") + name;
   words.push_back("btl_lfc_links=" + list);
-  if (list.find("ofi") != std::string::npos) words.push_back("btl_lfc_provider=tcp;ofi_rxm");
+}
+
+// The transport `ofi` is tested over one provider. A rank without this transport refuses the parameter.
+void name_provider(Words& words) {
+  const bool ofi = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word.rfind("btl_lfc_links=", 0) == 0 && word.find("ofi") != std::string::npos;
+  });
+  if (ofi) words.push_back("btl_lfc_provider=tcp;ofi_rxm");
 }
 
 void draw_policy(Draw&, Draw& draw, Words& words) {
@@ -181,6 +188,7 @@ Words drawn(std::uint64_t seed, int rank) {
     for (const std::string& word : more)
       if (!is_drawn(words, word)) words.push_back(word);
   }
+  name_provider(words);
   return words;
 }
 
