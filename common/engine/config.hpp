@@ -20,11 +20,12 @@
 
 #include "base/limits.hpp"
 #include "engine/host_queue.hpp"
+#include "look/states.hpp"
 #include "wire/address.hpp"
 
 namespace lfc {
 
-enum class Policy : std::uint8_t { single, floating, fixed };
+using look::Policy;
 
 // How the NI thread waits when there is nothing to do, with Policy::fixed.
 enum class Idle : std::uint8_t {

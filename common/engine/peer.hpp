@@ -18,6 +18,7 @@
 #include "link/link.hpp"
 #include "link/ring.hpp"
 #include "look/published.hpp"
+#include "look/states.hpp"
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
 
@@ -28,7 +29,7 @@ const look::Schema Insight<struct Peer>::kSchema;  // engine/shown.cpp
 
 // The fields that every message touches come first and share a line or two.
 struct alignas(kCacheLine) Peer {
-  enum class State : std::uint8_t { known, connected, broken, removed };
+  using State = look::PeerState;
 
   // A control frame that the link had no room for. Bounded: each is the reply to a data frame, and the peer gets
   // that frame's credit only with the reply (common/engine/README.md). Held by tests/unit/engine/ni_test.cpp.

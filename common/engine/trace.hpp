@@ -16,23 +16,13 @@
 
 #include "link/link.hpp"
 #include "look/published.hpp"
+#include "look/states.hpp"
 
 namespace lfc {
 
 class Trace final : public std::enable_shared_from_this<Trace>, private FrameSink {
  public:
-  enum class What : std::uint8_t {
-    none,
-    sent,
-    refused,  // the link has no room for a frame
-    received,
-    put,
-    got,
-    connected,  // by us
-    met,        // by the peer
-    closed,
-    broken,
-  };
+  using What = look::LinkEvent;
   struct Event {
     std::int64_t time = 0;  // ns of the steady clock
     std::uint64_t bytes = 0;

@@ -12,12 +12,13 @@
 #include <cstdint>
 
 #include "link/link.hpp"
+#include "look/states.hpp"
 #include "wire/frame.hpp"
 
 namespace lfc {
 
 struct Waiting {
-  enum class Kind : std::uint8_t { message, operation, service, call };
+  using Kind = look::WaitingKind;
   explicit Waiting(Kind kind_) noexcept : kind(kind_) {}
   Waiting* next = nullptr;
   Kind kind;

@@ -40,6 +40,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "look/states.hpp"
 #include "sync/sleep_word.hpp"
 
 namespace lfc {
@@ -56,11 +57,7 @@ class Watchdog {
     // for a core, because it may be inside MPI all the time.
     Time patience{};
   };
-  enum class Action : std::uint8_t {
-    rest,   // wait for the time; arrivals do not matter
-    sleep,  // wait for an arrival, or for the time
-    serve,  // run the control program now
-  };
+  using Action = look::ThreadAction;
   struct Step {
     Action action;
     Time time{};

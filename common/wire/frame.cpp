@@ -17,27 +17,6 @@ const BuildStamp stamp("frame", {kWireVersion, static_cast<std::uint64_t>(FrameT
 
 }  // namespace
 
-const char* to_string(FrameType type) noexcept {
-  switch (type) {
-    case FrameType::hello: return "hello";
-    case FrameType::hello_ack: return "hello_ack";
-    case FrameType::goodbye: return "goodbye";
-    case FrameType::credit: return "credit";
-    case FrameType::message: return "message";
-    case FrameType::put: return "put";
-    case FrameType::put_ack: return "put_ack";
-    case FrameType::get: return "get";
-    case FrameType::get_data: return "get_data";
-    case FrameType::atomic: return "atomic";
-    case FrameType::atomic_reply: return "atomic_reply";
-    case FrameType::service: return "service";
-    case FrameType::service_data: return "service_data";
-    case FrameType::service_ack: return "service_ack";
-    case FrameType::rail: return "rail";
-  }
-  return "unknown";
-}
-
 std::uint32_t header_check(const Header& header) noexcept {
   // FNV-1a over 32-bit words: cheap, and every single-bit change changes the result.
   std::uint32_t words[offsetof(Header, check) / 4];

@@ -91,7 +91,26 @@ constexpr bool needs_credit(FrameType type) noexcept {
   return is_data(type) && type != FrameType::get_data && type != FrameType::service_data;
 }
 
-const char* to_string(FrameType type) noexcept;
+constexpr const char* to_string(FrameType type) noexcept {
+  switch (type) {
+    case FrameType::hello: return "hello";
+    case FrameType::hello_ack: return "hello_ack";
+    case FrameType::goodbye: return "goodbye";
+    case FrameType::credit: return "credit";
+    case FrameType::message: return "message";
+    case FrameType::put: return "put";
+    case FrameType::put_ack: return "put_ack";
+    case FrameType::get: return "get";
+    case FrameType::get_data: return "get_data";
+    case FrameType::atomic: return "atomic";
+    case FrameType::atomic_reply: return "atomic_reply";
+    case FrameType::service: return "service";
+    case FrameType::service_data: return "service_data";
+    case FrameType::service_ack: return "service_ack";
+    case FrameType::rail: return "rail";
+  }
+  return "unknown";
+}
 
 // Everything about a frame but its payload.
 struct alignas(std::uint32_t) Meta {

@@ -6,17 +6,19 @@
 #include <memory>
 #include <thread>
 
+#include "look/states.hpp"
 #include "process.hpp"
 #include "reader.hpp"
 
 namespace look {
 namespace {
 
-constexpr std::uint64_t kFixed = 2;  // Policy
+using lfc::look::number_of;
+using lfc::look::Policy;
 
 // The number that changes with each poll of the rank.
 std::uint64_t polls(const Rank& rank) {
-  return rank.ni("policy") == kFixed ? rank.ni("visits") / 2 : rank.ni("passes");
+  return rank.ni("policy") == number_of(Policy::fixed) ? rank.ni("visits") / 2 : rank.ni("passes");
 }
 std::uint64_t frames(const Rank& rank) {
   return rank.ni("frames_sent") + rank.ni("frames_received");
@@ -28,7 +30,7 @@ void tell_silence(Rank& rank) {
   if (rank.polled) return;
   const bool seen = rank.ni("presence") != 0 && rank.ni("presence_changed") != 0 &&
                     (rank.ni("presence") & kVisits) == (rank.ni("visits") / 2 & kVisits);
-  if (seen && rank.ni("policy") != kFixed) {
+  if (seen && rank.ni("policy") != number_of(Policy::fixed)) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     const auto then =
         std::chrono::nanoseconds(static_cast<std::int64_t>(rank.ni("presence_changed")));

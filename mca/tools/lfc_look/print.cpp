@@ -1,26 +1,21 @@
 #include "print.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "lfc/collective_call.h"
+#include "look/states.hpp"
 #include "verdict.hpp"
+#include "wire/frame.hpp"
 
 namespace look {
 namespace {
 
-template <std::size_t N>
-const char* name_of(const std::array<const char*, N>& names, std::uint64_t value) {
-  return value < N ? names[value] : "?";
-}
-
-// The enums of the same names in common/engine.
-constexpr std::array kPolicies{"single", "floating", "fixed"};
-constexpr std::array kActions{"rests", "sleeps until something arrives", "serves"};
-constexpr std::array kStates{"not connected", "connected", "lost", "removed"};
+using lfc::look::number_of;
+using lfc::look::PeerState;
+using lfc::look::word_of;
 
 void line(const char* head, const std::string& text) {
   std::printf("  %-10s %s\n", head, text.c_str());
@@ -31,11 +26,12 @@ std::string number(const Row& row, const char* name, const char* text) {
 }
 
 void print_engine(const Rank& rank, const Row& ni) {
-  std::string text = std::string("policy ") + name_of(kPolicies, ni["policy"]);
+  std::string text = std::string("policy ") + word_of(lfc::look::kWordsOfPolicy, ni["policy"]);
   if (ni["thread"] == 0) {
     text += ", no thread";
   } else {
-    text += std::string(", thread ") + name_of(kActions, ni["thread_action"]) + " (" +
+    text += std::string(", thread ") +
+            word_of(lfc::look::kWordsOfThreadAction, ni["thread_action"]) + " (" +
             rank.thread_state + ")";
   }
   text += number(ni, "masks", "masks") +
@@ -54,10 +50,11 @@ void print_engine(const Rank& rank, const Row& ni) {
 }
 
 void print_peer(const Row& peer) {
-  if (peer["state"] == 0 && peer["waiting"] == 0) return;
+  if (peer["state"] == number_of(PeerState::known) && peer["waiting"] == 0) return;
   const std::string head = "rank " + std::to_string(peer["rank"]);
-  line(head.c_str(), std::string(peer.text("link")) + ", " + name_of(kStates, peer["state"]) +
-                         ", credits " + std::to_string(peer["credits"]) + ", window " +
+  line(head.c_str(), std::string(peer.text("link")) + ", " +
+                         word_of(lfc::look::kWordsOfPeerState, peer["state"]) + ", credits " +
+                         std::to_string(peer["credits"]) + ", window " +
                          std::to_string(peer["window"]) + ", owed " + std::to_string(peer["owed"]) +
                          number(peer, "waiting", "waiting") +
                          number(peer, "answers", "answers waiting") +
@@ -95,21 +92,21 @@ void print_other(const Row& row) {
     line((row.kind + (of_member ? " " + std::to_string(row.index) : "")).c_str(), text);
 }
 
-constexpr std::array kEvents{"",    "sent",      "no room for", "received", "put",
-                             "got", "connected", "met",         "closed",   "lost"};
-constexpr std::array kFrames{"",        "hello",        "hello answer", "goodbye",
-                             "credits", "message",      "put",          "put ack",
-                             "get",     "get data",     "atomic",       "atomic reply",
-                             "service", "service data", "service ack",  "rail"};
+// "put ack"
+std::string words_of(lfc::FrameType type) {
+  std::string words = to_string(type);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
 
 std::string event_in_words(const Rank& rank, const Row& event) {
   std::string peer = "?";
   for (const Row& row : rank.rows)
     if (row.kind == "peer" && row["id"] == event["peer"]) peer = std::to_string(row["rank"]);
   const bool frame = event["type"] != 0;
-  return std::string(name_of(kEvents, event["what"])) + (frame ? " " : "") +
-         name_of(kFrames, event["type"]) + ", rank " + peer +
-         (frame || event["bytes"] != 0 ? ", " + std::to_string(event["bytes"]) + " B" : "") +
+  return std::string(word_of(lfc::look::kWordsOfLinkEvent, event["what"])) +
+         (frame ? " " + words_of(static_cast<lfc::FrameType>(event["type"])) : "") + ", rank " +
+         peer + (frame || event["bytes"] != 0 ? ", " + std::to_string(event["bytes"]) + " B" : "") +
          (frame ? ", tag " + std::to_string(event["tag"]) : "") +
          number(event, "credits", "credits");
 }

@@ -4,12 +4,13 @@
 #include <array>
 
 #include "lfc/collective_call.h"
+#include "look/states.hpp"
 
 namespace look {
 namespace {
 
-// rma::OriginPeer::Lock
-enum Lock : std::uint64_t { kNone, kWanted, kRequested, kHeld };
+using lfc::look::number_of;
+using lfc::look::TargetLock;
 
 // Returns the rank of a member of a window: its routes name peers of the engine, which have ranks.
 std::optional<std::uint32_t> member(const Rank& rank, const char* routes, std::uint64_t owner,
@@ -58,8 +59,8 @@ std::optional<std::uint32_t> holder(const Job& job, std::uint32_t at, std::uint6
       const Side side{rank, window};
       for (const Row& target : rank.rows)
         if (target.kind == "window_target" && target.owner == window.owner &&
-            target["lock"] == kHeld && rank.rank() != asker && side.member(target.index) == at &&
-            id_at(side, target.index) == id)
+            target["lock"] == number_of(TargetLock::held) && rank.rank() != asker &&
+            side.member(target.index) == at && id_at(side, target.index) == id)
           return rank.rank();
     }
   }
@@ -68,9 +69,10 @@ std::optional<std::uint32_t> holder(const Job& job, std::uint32_t at, std::uint6
 
 void add_lock(const Job& job, const Side& side, const Row& target, std::vector<Wait>& to) {
   // A lock that is not mapped is requested by the first operation only.
-  const bool asked = target["lock"] == kRequested
-                         ? target["waiting"] != 0
-                         : target["lock"] == kWanted && target["mapped_lock"] != 0;
+  const bool asked =
+      target["lock"] == number_of(TargetLock::requested)
+          ? target["waiting"] != 0
+          : target["lock"] == number_of(TargetLock::wanted) && target["mapped_lock"] != 0;
   if (!asked) return;
   const auto at = side.member(target.index);
   const std::string what = "the lock of a window at " + called_member(at, target.index);

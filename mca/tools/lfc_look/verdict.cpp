@@ -7,12 +7,14 @@
 #include <set>
 #include <utility>
 
+#include "look/states.hpp"
 #include "waits.hpp"
 
 namespace look {
 namespace {
 
-constexpr std::uint64_t kSingle = 0;  // Policy
+using lfc::look::number_of;
+
 // Credits and signs of life go to and fro in a job that hangs, too.
 constexpr std::uint64_t kFewFrames = 16;
 
@@ -33,7 +35,8 @@ bool is_halted(const Rank& rank) { return !halt_of(rank).empty(); }
 
 // Why nothing is done for others in a rank that is not inside MPI.
 std::string unserved(const Rank& rank) {
-  if (rank.ni("policy") == kSingle) return ", and LFC has no thread there (policy single)";
+  if (rank.ni("policy") == number_of(lfc::look::Policy::single))
+    return ", and LFC has no thread there (policy single)";
   if (rank.ni("masks") != 0) return ", and LFC's thread there waits to be unmasked";
   const bool unread = std::any_of(rank.sockets.begin(), rank.sockets.end(),
                                   [](const Socket& socket) { return socket.unread != 0; });

@@ -2,23 +2,25 @@
 
 #include <algorithm>
 
+#include "look/states.hpp"
 #include "service_waits.hpp"
+#include "wire/frame.hpp"
 
 namespace look {
 namespace {
 
-// As in common/engine and common/wire, whose values are shown.
-enum PeerState : std::uint64_t { kKnown, kConnected };
-enum ItemKind : std::uint64_t { kMessage, kOperation, kAnswer };
-constexpr std::uint64_t kServiceData = 13;  // FrameType; such a frame needs no credit
+using lfc::look::number_of;
+using lfc::look::PeerState;
+using lfc::look::WaitingKind;
 
 std::string counted(std::uint64_t count, const std::string& one, const std::string& many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
 bool needs_credit(const Row& peer) {
-  if (peer["head"] == kMessage) return peer["head_type"] != kServiceData;
-  return peer["head"] == kOperation;
+  if (peer["head"] == number_of(WaitingKind::message))
+    return needs_credit(static_cast<lfc::FrameType>(peer["head_type"]));
+  return peer["head"] == number_of(WaitingKind::operation);
 }
 
 // --- Links ---
@@ -55,10 +57,10 @@ void add_peer(const Row& peer, std::vector<Wait>& to) {
   const auto number = static_cast<std::uint32_t>(peer["rank"]);
   const std::string name = called(number);
   const std::uint64_t waiting = peer["waiting"];
-  if (peer["state"] > kConnected) return;
+  if (peer["state"] > number_of(PeerState::connected)) return;
   const std::string behind =
       waiting > 1 ? " (" + counted(waiting, "message waits", "messages wait") + ")" : "";
-  if (waiting != 0 && peer["state"] == kKnown) {
+  if (waiting != 0 && peer["state"] == number_of(PeerState::known)) {
     to.push_back({"a connection to " + name + behind, number, true});
   } else if (waiting != 0 && peer["credits"] == 0 && needs_credit(peer)) {
     to.push_back({"a credit of " + name + behind, number, true});

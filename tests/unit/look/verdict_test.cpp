@@ -7,12 +7,21 @@
 
 #include "catch.hpp"
 #include "lfc/collective_call.h"
+#include "look/states.hpp"
+#include "wire/frame.hpp"
 
 namespace {
 
 using namespace look;
 
-constexpr std::uint64_t kSingle = 0, kFloating = 1;
+using lfc::look::number_of;
+constexpr std::uint64_t kSingle = number_of(lfc::look::Policy::single);
+constexpr std::uint64_t kFloating = number_of(lfc::look::Policy::floating);
+constexpr std::uint64_t kConnected = number_of(lfc::look::PeerState::connected);
+constexpr std::uint64_t kServiceData = number_of(lfc::FrameType::service_data);
+constexpr std::uint64_t kWanted = number_of(lfc::look::TargetLock::wanted);
+constexpr std::uint64_t kRequested = number_of(lfc::look::TargetLock::requested);
+constexpr std::uint64_t kHeld = number_of(lfc::look::TargetLock::held);
 
 Rank rank(std::uint32_t number, std::vector<Row> rows = {}, std::uint64_t policy = kFloating) {
   Rank made;
@@ -33,7 +42,7 @@ Rank away(Rank rank, double seconds = 12, char state = 'S') {
   return rank;
 }
 Row peer(std::uint32_t number, std::vector<Row::Value> values, const char* link = "shm") {
-  Row made{"peer", {{"rank", number}, {"state", 1}, {"link", 0, link}}};
+  Row made{"peer", {{"rank", number}, {"state", kConnected}, {"link", 0, link}}};
   made.values.insert(made.values.end(), values.begin(), values.end());
   return made;
 }
@@ -46,7 +55,9 @@ TEST_CASE("verdict: a credit that a rank outside MPI owes") {
 }
 TEST_CASE("verdict: an answer that needs no credit waits for room") {
   const Job job{
-      rank(0, {peer(1, {{"waiting", 2}, {"head_type", 13}, {"to_retry", 1}, {"ring", 4096}})}),
+      rank(0,
+           {peer(1,
+                 {{"waiting", 2}, {"head_type", kServiceData}, {"to_retry", 1}, {"ring", 4096}})}),
       away(rank(1), 0.5, 'R')};
   check(job, {"rank 0 waits for room in the ring of rank 1 (2 messages wait); rank 1 has not "
               "called MPI for 0.5 s: it computes"});
@@ -181,8 +192,8 @@ std::vector<Row> with(std::vector<Row> rows, Row row) {
 }
 
 TEST_CASE("verdict: a lock that another rank holds") {
-  const Row wants{"window_target", {{"lock", 1}, {"mapped_lock", 4096}}, 500, 2};
-  const Row holds{"window_target", {{"lock", 3}}, 500, 2};
+  const Row wants{"window_target", {{"lock", kWanted}, {"mapped_lock", 4096}}, 500, 2};
+  const Row holds{"window_target", {{"lock", kHeld}}, 500, 2};
   check(
       {rank(0, with(window(0), wants)), away(rank(1, with(window(1), holds))), rank(2, window(2))},
       {"rank 0 waits for the lock of a window at rank 2, which rank 1 holds; rank 1" +
@@ -190,14 +201,14 @@ TEST_CASE("verdict: a lock that another rank holds") {
        "rank 2 waits inside MPI for a message that no rank has sent"});
 }
 TEST_CASE("verdict: a lock that was asked for in a frame, and who holds another one") {
-  const Row wants{"window_target", {{"lock", 2}, {"waiting", 4096}}, 500, 2};
-  const Row holds{"window_target", {{"lock", 3}}, 500, 1};
+  const Row wants{"window_target", {{"lock", kRequested}, {"waiting", 4096}}, 500, 2};
+  const Row holds{"window_target", {{"lock", kHeld}}, 500, 1};
   CHECK(verdict({rank(0, with(window(0), wants)), rank(1, with(window(1), holds)),
                  away(rank(2, window(2)))})[0] ==
         "rank 0 waits for the lock of a window at rank 2; rank 2" + std::string(kAsleep));
 }
 TEST_CASE("verdict: a lock that nobody has asked for yet is no wait") {
-  const Row wants{"window_target", {{"lock", 1}}, 500, 2};
+  const Row wants{"window_target", {{"lock", kWanted}}, 500, 2};
   CHECK(verdict({rank(0, with(window(0), wants))})[0].find("rank 0 waits inside MPI") == 0);
 }
 TEST_CASE("verdict: an access that has not ended") {

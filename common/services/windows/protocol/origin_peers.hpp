@@ -20,6 +20,7 @@
 
 #include "base/column.hpp"
 #include "look/records.hpp"
+#include "look/states.hpp"
 #include "services/windows/protocol/bundle.hpp"
 #include "services/windows/protocol/carrier.hpp"
 #include "services/windows/protocol/exposed_memory.hpp"
@@ -34,7 +35,7 @@ namespace lfc::rma {
 
 // An origin's state of one target.
 struct OriginPeer {
-  enum class Lock : std::uint8_t { none, wanted, requested, held, assumed };
+  using Lock = look::TargetLock;
   enum class End : std::uint8_t { none, complete, unlock };
 
   // For an access by loads and stores.
