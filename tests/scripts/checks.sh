@@ -47,6 +47,14 @@ unwanted common body common/good.cpp '// Nobody waits.'
 unwanted common fragment common/good.cpp '// Of the links that of the peer.'
 unwanted common private common/good.cpp '// A cable has broken.'
 unwanted texts speech common/good.cpp 'auto text = "the peer has told nothing";'
+unwanted identifiers speech common/good.cpp 'int tell_loss();'
+unwanted identifiers fragment common/good.cpp 'int own;'
+unwanted cases who common/good.cpp 'TEST_CASE("tcp: who waits is "
+          "served") {}'
+unwanted cases fragment common/good.cpp 'TEST_CASE("of two links one is used") {}'
+unwanted sections body common/good.cpp 'SECTION("nobody waits") {}'
+mkdir tests && touch tests/run.sh
+unwanted fails speech tests/run.sh "fail \"the rank said nothing\""
 unwanted user_pages private README.md 'The host runs.'
 unwanted developer_pages what common/README.md '| here | what the link sends |'
 printf '// Returns what it has read. The page says so. What does it read? `nobody` is a name.\n' >>common/good.cpp
@@ -55,7 +63,7 @@ sed -i 's/^\(common .*\)0$/\13/' scripts/checks/words.table
 expect 1 '^common: 0 hits of private, less than 3: lower the ceiling' scripts/checks/words
 expect 0 ' 0 counts differ' scripts/checks/words --update
 sed -i '$d' common/good.cpp
-rm README.md common/README.md
+rm -r README.md common/README.md tests
 
 message() { # message STATUS PATTERN TEXT: the hook for commit messages
   printf '%b' "$3" >message
