@@ -330,7 +330,7 @@ TEST_CASE("both may connect at the same time", "[conformance]") {
   });
 }
 
-TEST_CASE("what was sent before close is delivered, and nothing after it", "[conformance]") {
+TEST_CASE("frames sent before close are delivered, and none sent after it", "[conformance]") {
   for_each_kind(2, [](Lan& lan) {
     const int b = lan.other();
     REQUIRE(lan.connect(0, b));
@@ -407,7 +407,8 @@ TEST_CASE("a peer whose link is gone is noticed by the next sends", "[conformanc
   });
 }
 
-TEST_CASE("drained says when everything has left, and silence costs nothing", "[conformance]") {
+TEST_CASE("drained reports that all frames have left, and an idle link does no work",
+          "[conformance]") {
   for_each_kind(2, [](Lan& lan) {
     const int b = lan.other();
     REQUIRE(lan[0].link->drained());
@@ -426,7 +427,7 @@ TEST_CASE("drained says when everything has left, and silence costs nothing", "[
   });
 }
 
-TEST_CASE("an address without this link's section is not reached, and the reason is told",
+TEST_CASE("an address without this link's section is not reached, and the reason is reported",
           "[conformance]") {
   for_each_kind(2, [](Lan& lan) {
     AddressWriter writer({{9, 9}, 1, 4});

@@ -70,7 +70,7 @@ bool arrives_without_help(Lan& lan, const std::set<int>& before) {
 
 }  // namespace
 
-TEST_CASE("traits say what a link does", "[conformance]") {
+TEST_CASE("the traits of a link match its behaviour", "[conformance]") {
   for (const Kind& kind : kinds()) {
     DYNAMIC_SECTION(kind.name) {
       Lan lan(kind, 2);
@@ -91,7 +91,7 @@ TEST_CASE("traits say what a link does", "[conformance]") {
   }
 }
 
-TEST_CASE("the largest message that a link says it takes comes whole", "[conformance]") {
+TEST_CASE("a message of the size max_message arrives whole", "[conformance]") {
   for (const Kind& kind : kinds()) {
     DYNAMIC_SECTION(kind.name) {
       Lan lan(kind, 2);
@@ -102,7 +102,8 @@ TEST_CASE("the largest message that a link says it takes comes whole", "[conform
   }
 }
 
-TEST_CASE("what a link says arrives in send() needs nobody any more", "[conformance]") {
+TEST_CASE("a frame of a link with arrives_in_send arrives although its sender does nothing more",
+          "[conformance]") {
   for (const Kind& kind : kinds()) {
     DYNAMIC_SECTION(kind.name) {
       const std::set<int> before = descriptors();

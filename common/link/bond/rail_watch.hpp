@@ -7,8 +7,8 @@
 //   watch.check();                                  // now and then
 //   bool timed = watch.has_work();                  // losses are detected by a timer only
 //
-// Held by tests/unit/link/bond/bond_test.cpp, "a peer that computes loses no rail; one rail that is silent goes in
-// time".
+// Held by tests/unit/link/bond/bond_test.cpp, "a peer that computes loses no rail, and one rail without replies is
+// given up in time".
 // Threads: as the link's.
 #pragma once
 

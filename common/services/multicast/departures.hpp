@@ -7,7 +7,7 @@
 //
 // Invariants: a packet's receive buffer is given back exactly once, when all children have been sent to, whether it is
 // kept or not (tests/unit/services/multicast/port_test.cpp); sends that wait when Multicast ends are never sent
-// (multicast_test.cpp, "what waits for credits ends with its service").
+// (multicast_test.cpp, "packets that wait for credits end with their service").
 // Threads: as Multicast.
 #pragma once
 

@@ -116,7 +116,7 @@ class EpochCalls {
 
  private:
   // Calls between two passes that had nothing to wait for. So a rank that only polls its own or its local peers' memory
-  // still serves the others. Held by "who polls mapped memory serves the others".
+  // still serves the others. Held by "a rank that polls mapped memory serves the others".
   static constexpr unsigned kQuietCalls = 64;
 
   enum class Errors : bool { kept, told };

@@ -27,7 +27,7 @@ TEST_CASE("the nearest name is the one with the fewest mistakes", "[base]") {
   REQUIRE(meant("shm-slot") == "shm_slots");  // two mistakes of two
 }
 
-TEST_CASE("what resembles no name has no nearest one", "[base]") {
+TEST_CASE("a word that resembles no name has no nearest name", "[base]") {
   REQUIRE(meant("").empty());
   REQUIRE(meant("colour").empty());
   REQUIRE(meant("stxys").empty());  // two mistakes, of one

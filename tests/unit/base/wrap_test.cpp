@@ -18,7 +18,7 @@ void set_words(Object& object, std::uint32_t value, std::size_t bytes = sizeof(O
 
 }  // namespace
 
-TEST_CASE("a sleeper's announcements wrap around, and late answers stay late", "[wrap]") {
+TEST_CASE("the tokens of a sleep word wrap around, and a late reply stays late", "[wrap]") {
   SleepWord word;
   set_words(word, 0xfffffff8u);
   std::uint32_t late = 0;

@@ -68,7 +68,7 @@ TEST_CASE("every parameter's default is accepted, and it has a name of its own a
   }
 }
 
-TEST_CASE("numbers are accepted up to their bounds, and what is beyond is refused by name",
+TEST_CASE("numbers are accepted up to their bounds, and numbers beyond are refused by name",
           "[parameters]") {
   for (const lfc_parameter_table* table : kTables) {
     for (const lfc_parameter& row : rows_of(*table)) {
@@ -144,8 +144,7 @@ TEST_CASE("a word with a colon stands for all texts that go on behind it", "[par
   }
 }
 
-TEST_CASE("of the links by default, those that few nodes have are left out silently",
-          "[parameters]") {
+TEST_CASE("default links that few nodes have are left out without a notice", "[parameters]") {
   static int detours;
   detours = 0;
   lfc::NiOptions options;
@@ -205,7 +204,7 @@ TEST_CASE("a provider that hangs is warned of, once for a job", "[parameters]") 
   CHECK(lines_with(hangs, 1).empty());
 }
 
-TEST_CASE("what no row can say alone is refused by name as well", "[parameters]") {
+TEST_CASE("a fault between two parameters is refused by name", "[parameters]") {
   const auto fault_with = [](auto change) {
     lfc::NiOptions options;
     change(options);

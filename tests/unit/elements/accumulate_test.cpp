@@ -359,7 +359,7 @@ TEST_CASE("pairs with gaps, at equal distances or not, give what one by one give
     }
 }
 
-TEST_CASE("compare_and_swap swaps only what is equal", "[accumulate]") {
+TEST_CASE("compare_and_swap swaps only a value that is equal", "[accumulate]") {
   ElementLock lock;
   std::array<std::byte, 16> memory{};
   for (std::size_t size : {1u, 2u, 4u, 8u})
@@ -379,7 +379,9 @@ TEST_CASE("compare_and_swap swaps only what is equal", "[accumulate]") {
     }
 }
 
-TEST_CASE("the ticket lock: readers together, a writer alone, in the order of asking", "[lock]") {
+TEST_CASE(
+    "the ticket lock admits readers together and a writer alone, in the order of their tickets",
+    "[lock]") {
   TicketLock lock;
   const std::uint32_t reader = lock.draw();
   const std::uint32_t second = lock.draw();
@@ -400,8 +402,9 @@ TEST_CASE("the ticket lock: readers together, a writer alone, in the order of as
   lock.leave(false);
 }
 
-TEST_CASE("the ticket lock: who needs no ticket passes writers that wait, and none inside",
-          "[lock]") {
+TEST_CASE(
+    "the ticket lock: a reader without a ticket passes writers that wait, but none that is inside",
+    "[lock]") {
   TicketLock lock;
   const std::uint32_t reader = lock.draw(), writer = lock.draw(), next = lock.draw();
   REQUIRE(lock.enter(reader, false));

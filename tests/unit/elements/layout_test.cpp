@@ -33,7 +33,8 @@ TEST_CASE("a vector is one run, and adjacent pieces are one piece", "[layout]") 
   REQUIRE(solid.runs()[0].length == 80);
 }
 
-TEST_CASE("whatever the pieces, a walk visits their bytes in the order of adding", "[layout]") {
+TEST_CASE("a walk visits the bytes of all pieces in the order in which they were added",
+          "[layout]") {
   Random random(7);
   for (int round = 0; round < 500; ++round) {
     Layout layout;

@@ -51,7 +51,7 @@ TEST_CASE("fat node: every rank of it has a place for its messages to one", "[sh
   }
 }
 
-TEST_CASE("fat node: who has many peers may open many files", "[shm]") {
+TEST_CASE("fat node: a process with many peers may open many files", "[shm]") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit few = before;

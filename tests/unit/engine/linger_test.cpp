@@ -42,7 +42,7 @@ TEST_CASE("linger: single requests are not looked for") {
   }
 }
 
-TEST_CASE("linger: it learns that requests have begun to follow each other, though it sleeps") {
+TEST_CASE("linger: a sleeping thread detects that requests have begun to follow each other") {
   Linger linger(kLimits);
   Time now{0};
   for (int i = 0; i < 100; ++i) group(linger, now, 1, 0us, 300us);
@@ -53,7 +53,7 @@ TEST_CASE("linger: it learns that requests have begun to follow each other, thou
   for (int i = 0; i < 10; ++i) CHECK(group(linger, now, 3, 12us, 300us) == 1);
 }
 
-TEST_CASE("linger: what comes just too late for it is not looked for most of the time") {
+TEST_CASE("linger: the thread rarely lingers for frames that arrive just too late") {
   Linger linger(kLimits);
   Time now{0};
   int lingered = 0;

@@ -75,8 +75,7 @@ TEST_CASE("message ways: messages in a queue are not charged for those before th
   CHECK_FALSE(receiver.message(0).choice->tried);
 }
 
-TEST_CASE("message ways: what is copied meanwhile is not the time of a streamed message",
-          "[ways]") {
+TEST_CASE("message ways: the time of a copy is not counted for a streamed message", "[ways]") {
   Receiver receiver;
   receiver.receive(0, 3 + 2, 20'000, 20'000);
   const RemoteOp other = [&] {

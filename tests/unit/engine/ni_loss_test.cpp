@@ -34,7 +34,7 @@ TEST_CASE("removing a peer completes what waits, once", "[ni]") {
   REQUIRE(lab.received[2] == std::vector<Lab::Received>{{0, 1, "to another"}});
 }
 
-TEST_CASE("who is removed and met again is another peer, of the same name", "[ni]") {
+TEST_CASE("a peer that is removed and added again has another id and the same name", "[ni]") {
   Lab lab(2, quick(), window_of(1));
   lab.warm(0, 1);
   Ni& ni = lab.world.ni(0);
@@ -52,7 +52,7 @@ TEST_CASE("who is removed and met again is another peer, of the same name", "[ni
   REQUIRE_FALSE(ni.peers().at(after).is_lost());
 }
 
-TEST_CASE("a peer that closed is noticed by whoever still sends to it", "[ni]") {
+TEST_CASE("a process that sends to a peer that has closed detects the loss", "[ni]") {
   Lab lab(2, quick(), window_of(4));
   lab.warm(0, 1);
   lab.world.ni(1).remove_peer(lab.world.peer(1, 0));
@@ -81,7 +81,7 @@ TEST_CASE("a reported failure loses a peer that no link watches, once", "[ni]") 
   CHECK(lab.lost.size() == 1);
 }
 
-TEST_CASE("a loss is told before the messages that fail by it", "[ni]") {
+TEST_CASE("a loss is reported before the messages that fail by it", "[ni]") {
   Lab lab(2, quick(), window_of(1));
   lab.warm(0, 1);
   int failed = 0;
@@ -101,7 +101,8 @@ TEST_CASE("a loss is told before the messages that fail by it", "[ni]") {
   REQUIRE(unexplained == 0);
 }
 
-TEST_CASE("a dead peer completes everything with unreachable, and is told once", "[ni]") {
+TEST_CASE("a peer that is lost completes everything with unreachable, and is reported once",
+          "[ni]") {
   const bool native = GENERATE(false, true);
   SimOptions options = quick(3);
   options.remote_memory = native;
@@ -157,7 +158,7 @@ TEST_CASE("a dead peer completes everything with unreachable, and is told once",
   REQUIRE(lab.lost.size() == 1);
 }
 
-TEST_CASE("a cut cable is noticed at both ends", "[ni]") {
+TEST_CASE("a link that is cut is detected at both ends", "[ni]") {
   Lab lab(2, quick(5), window_of(2));
   lab.warm(0, 1);
   lab.world.fabric().cut(0, 1);

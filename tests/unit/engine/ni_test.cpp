@@ -11,8 +11,7 @@
 
 namespace lfc {
 
-TEST_CASE("ni: who was met by his hello has told his key to nobody; it comes with his address",
-          "[ni]") {
+TEST_CASE("ni: a peer known by its hello has no key until its address is added", "[ni]") {
   Lab lab(2, {}, {});
   lab.post(1, 0, "hello");
   REQUIRE(lab.world.run_until([&] { return !lab.received[0].empty(); }));
@@ -26,14 +25,14 @@ TEST_CASE("ni: who was met by his hello has told his key to nobody; it comes wit
   CHECK(sink.published(said)->identity().key == lab.world.ni(1).identity().key);
 }
 
-TEST_CASE("ni: its address says how large a frame it takes", "[ni]") {
+TEST_CASE("ni: the address of an engine has the largest payload that the engine takes", "[ni]") {
   Lab lab(1, quick(), window_of(1));
   const Ni& ni = lab.world.ni(0);
   CHECK(max_payload_of(*Address::parse(ni.address())) == ni.peers().max_payload());
   CHECK(max_payload_of(*Address::parse(AddressWriter({{1, 5}, 1, 8}).finish())) == 0);
 }
 
-TEST_CASE("messages are FIFO and exactly once, whatever the window", "[ni]") {
+TEST_CASE("messages arrive in order and exactly once with windows of any size", "[ni]") {
   const std::uint32_t window = GENERATE(1u, 2u, 8u);
   const auto mode = GENERATE(HostQueue::Mode::direct, HostQueue::Mode::queued);
   const Node nodes = GENERATE(2u, 3u, 8u);
@@ -75,7 +74,7 @@ TEST_CASE("try_send never overtakes what was posted", "[ni]") {
   REQUIRE(lab.received[1] == expected);
 }
 
-TEST_CASE("try_send before a connection says no and opens none", "[ni]") {
+TEST_CASE("try_send without a connection fails and opens none", "[ni]") {
   Lab lab(2, quick(), window_of(4));
   for (int i = 0; i < 100; ++i) {
     REQUIRE_FALSE(lab.try_send(0, 1, "x"));
@@ -265,7 +264,7 @@ TEST_CASE("answers that wait for room are no more than the window", "[ni]") {
 
 // --- Peers and addresses ---
 
-TEST_CASE("a peer is one peer, whoever speaks first", "[ni]") {
+TEST_CASE("two engines that send to each other at once have one peer each", "[ni]") {
   Lab lab(2, quick(), window_of(2));
   lab.post(0, 1, "a");
   lab.post(1, 0, "b");
@@ -275,7 +274,7 @@ TEST_CASE("a peer is one peer, whoever speaks first", "[ni]") {
   REQUIRE(lab.world.ni(0).link_traits(lab.world.peer(0, 1)).name == "sim");
 }
 
-TEST_CASE("without a link in common the reasons are told", "[ni]") {
+TEST_CASE("without a link in common the reasons are reported", "[ni]") {
   World world(1, quick(), window_of(1));
   AddressWriter writer({{2, 5}, 77, 4});
   std::string why_not;

@@ -52,7 +52,7 @@ void check_op(AtomicRequest request, Unsigned start) {
 
 }  // namespace
 
-TEST_CASE("every atomic does what it says, in both widths", "[remote_memory]") {
+TEST_CASE("every atomic operation has the right result in both widths", "[remote_memory]") {
   const std::uint64_t values[] = {0,
                                   1,
                                   2,

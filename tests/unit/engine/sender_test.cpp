@@ -97,7 +97,8 @@ TEST_CASE("an answer passes messages that wait for a credit", "[sender]") {
   REQUIRE(at.outcomes.any());
 }
 
-TEST_CASE("what the link has no room for is left over, and goes in a later pass", "[sender]") {
+TEST_CASE("a message for which the link has no room is left over, and leaves in a later pass",
+          "[sender]") {
   Bench at;
   at.link->status = SendStatus::again;
   Message message;

@@ -96,7 +96,7 @@ TEST_CASE("a service frame reaches the service, once, and its buffer is free aga
   REQUIRE(at.world.credit_fault() == "");
 }
 
-TEST_CASE("what a service keeps is bounded by the window, and an answer returns the credit") {
+TEST_CASE("the window bounds the frames that a service holds, and a reply returns the credit") {
   Setting at({.initial_window = 4, .maximum_window = 4});
   Recorder& target = *at.services[1];
   target.verdict = Verdict::hold;
@@ -118,7 +118,7 @@ TEST_CASE("what a service keeps is bounded by the window, and an answer returns 
   REQUIRE(at.world.credit_fault() == "");
 }
 
-TEST_CASE("bytes that were asked for need no credit") {
+TEST_CASE("requested bytes need no credit") {
   Setting at({.initial_window = 1, .maximum_window = 1});
   at.services[1]->verdict = Verdict::hold;
   at.services[1]->keep = true;
@@ -146,7 +146,7 @@ TEST_CASE("frames for a service that has ended here are dropped, and keep no cre
 
 TEST_CASE("malformed frames end the connection") {
   const std::uint64_t value = 1;
-  SECTION("the service says so") {
+  SECTION("a service rejects them") {
     Setting at;
     at.services[1]->verdict = Verdict::malformed;
     at.post(0, 1, FrameType::service, &value, sizeof value);
@@ -169,7 +169,7 @@ TEST_CASE("a lost peer completes what was posted to it") {
   REQUIRE(at.services[0]->lost.size() == 1);
 }
 
-TEST_CASE("work() is called once after a wake, and again while it asks for it") {
+TEST_CASE("work() is called once after a wake, and again while it requests that") {
   Setting at;
   for (int i = 0; i < 5; ++i) at.world.ni(0).progress();
   REQUIRE(at.services[0]->worked == 0);

@@ -52,7 +52,9 @@ struct Done : Operation {
 
 }  // namespace
 
-TEST_CASE("what nobody has answered on one link goes by the next, all of it and in order", "[ni]") {
+TEST_CASE(
+    "messages that one link leaves unacknowledged go by the next link, all of them and in order",
+    "[ni]") {
   Config config;
   config.name = {1, 0};
   notices = 0;

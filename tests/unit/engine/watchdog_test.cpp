@@ -79,7 +79,7 @@ TEST_CASE(
   CHECK(dog.rested(7).action == Action::serve);
 }
 
-TEST_CASE("watchdog: what is cut short goes on at once") {
+TEST_CASE("watchdog: a turn that is cut short goes on at once") {
   Watchdog dog(kLimits);
   (void)dog.begin(5);
   (void)dog.rested(5);
@@ -164,7 +164,7 @@ TEST_CASE("watchdog: a longer longest rest holds from the next one on, a shorter
   CHECK(settle() == kLimits.delay);
 }
 
-TEST_CASE("watchdog: what wakes nobody is tried again, ever more rarely") {
+TEST_CASE("watchdog: an unfinished turn that no event wakes is tried again at growing intervals") {
   Watchdog dog(kLimits);
   (void)dog.begin(5);
   (void)dog.rested(5);
@@ -208,7 +208,7 @@ TEST_CASE("watchdog: 10^4 packets pending wake it at most once per delay") {
   CHECK(serves <= time / kLimits.delay + 1);
 }
 
-TEST_CASE("watchdog: a host that reports its departure has a delay, and no patience") {
+TEST_CASE("watchdog: a host that reports its departure has a delay, and no longer rest") {
   Watchdog dog({70us, 1ms, 20ms});
   (void)dog.begin(5);
   Watchdog::Step step = dog.left(6);
@@ -233,7 +233,8 @@ TEST_CASE("watchdog: a report does not shorten the rests of a host that is back 
   CHECK(dog.rested(polls).action == Action::serve);
 }
 
-TEST_CASE("watchdog: with patience a host is away only after it, and is then served as ever") {
+TEST_CASE(
+    "watchdog: with a long rest a host is away only after the rest, and is then served as usual") {
   Watchdog dog({70us, 1ms, 20ms});
   Watchdog::Step step = dog.begin(5);
   CHECK(step.time == 20ms);

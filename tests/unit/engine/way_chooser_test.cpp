@@ -184,7 +184,7 @@ TEST_CASE("way chooser: a sender that is away does not make its receiver wait ag
   CHECK(model.ways[1] <= 8);  // two trials
 }
 
-TEST_CASE("way chooser: what was disturbed is not believed, and a try without end is given up",
+TEST_CASE("way chooser: disturbed measurements are ignored, and a trial without an end is given up",
           "[ways]") {
   WayChooser chooser;
   int streamed = 0;
@@ -200,7 +200,7 @@ TEST_CASE("way chooser: what was disturbed is not believed, and a try without en
   CHECK(chooser.choose(kSize).tried == (chooser.choose(kSize).way == Way::streamed));
 }
 
-TEST_CASE("way chooser: sizes learn by themselves", "[ways]") {
+TEST_CASE("way chooser: each size has measurements of its own", "[ways]") {
   WayChooser chooser;
   for (int i = 0; i < 200; ++i) {
     for (const std::size_t size : {kSize, 16 * kSize}) {

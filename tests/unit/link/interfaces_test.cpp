@@ -122,7 +122,7 @@ TEST_CASE("tunnels are taken only where they are named, or nothing else is left"
   CHECK(chosen.size() == all.size() - 1);
 }
 
-TEST_CASE("of more interfaces than tcp uses, the default route's and the fastest stay",
+TEST_CASE("with more interfaces than tcp uses, those of the default route and the fastest stay",
           "[interfaces]") {
   std::vector<Interface> all;
   for (int i = 0; i < 10; ++i) {
@@ -155,7 +155,7 @@ TEST_CASE("loopback addresses stand for a device last", "[interfaces]") {
   CHECK(chosen.front().address == ip("10.5.0.1"));
 }
 
-TEST_CASE("a device has further addresses, unless one is asked for", "[interfaces]") {
+TEST_CASE("a device has further addresses, unless the selection names one", "[interfaces]") {
   std::vector<Interface> all = node();
   all.push_back(make("eth0", "192.168.5.1", 24));
   all.push_back(make("eth0", "fd00::2", 64));
@@ -183,7 +183,7 @@ TEST_CASE("a device has further addresses, unless one is asked for", "[interface
         lfc::kMostAddresses - 1);
 }
 
-TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {
+TEST_CASE("a selection that cannot be met returns the reason", "[interfaces]") {
   const auto complains = [](std::string_view list, const char* word) {
     const Selection result = select(list);
     INFO(list << ": " << result.problem);
@@ -206,7 +206,7 @@ TEST_CASE("a selection that cannot be met says what is wrong", "[interfaces]") {
   complains("^0.0.0.0/0,::/0", "no interface is left");
 }
 
-TEST_CASE("a node whose /proc says nothing is the one that has its addresses", "[interfaces]") {
+TEST_CASE("a node without an id in /proc is identified by its addresses", "[interfaces]") {
   constexpr std::uint64_t kGuess = std::uint64_t{1} << 63;
   CHECK(lfc::node_tag() < kGuess);
   CHECK(lfc::is_same_node(7, 7, false));

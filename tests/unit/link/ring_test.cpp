@@ -242,7 +242,7 @@ TEST_CASE("ring: a position outside the bulk area is reported", "[ring]") {
   }
 }
 
-TEST_CASE("ring: a corrupt control word is reported, whatever it says", "[ring]") {
+TEST_CASE("ring: a corrupt control word is reported for any value of its fields", "[ring]") {
   TestRing ring(kSmall);
   RingFrame frame;
   const auto word_of = [](std::uint64_t sequence, std::uint64_t type, std::uint64_t length) {

@@ -91,7 +91,7 @@ TEST_CASE("look: an address that leads nowhere is no value") {
   CHECK(rows[0]["number"] == 7);
 }
 
-TEST_CASE("look: what ends is shown no more, whatever the order") {
+TEST_CASE("look: objects that have ended are not shown, in whichever order they end") {
   std::optional<Published> first, second, third;
   Thing things[6];
   first.emplace(Insight<Thing>::kSchema, things, 2, sizeof(Thing), things);
@@ -113,7 +113,7 @@ TEST_CASE("look: what ends is shown no more, whatever the order") {
   CHECK(shown("thing").empty());
 }
 
-TEST_CASE("look: an engine shows its name, its counters, and what it has of each peer") {
+TEST_CASE("look: an engine shows its name, its counters, and the state of each peer") {
   lfc::Config config;
   config.name = {3, 14};
   lfc::Ni ni(config);
@@ -164,9 +164,7 @@ TEST_CASE("look: a trace shows the last frames, and changes nothing else") {
   CHECK(rows[3]["time"] >= rows[1]["time"]);
 }
 
-TEST_CASE(
-    "look: a process that has not loaded LFC, or is not there, is told from one that may not be "
-    "seen") {
+TEST_CASE("look: the reasons differ for processes without LFC, without permission and for none") {
   std::string problem;
   look::Reader none(1 << 22);
   CHECK_FALSE(none.open(problem));

@@ -73,7 +73,7 @@ TEST_CASE("verdict: a rank that is stopped") {
   check(job, {"rank 1 is stopped for 40 s (by a signal; SIGCONT lets it go on)",
               "rank 0 waits for a credit of rank 1; rank 1 is stopped"});
 }
-TEST_CASE("verdict: a stopped rank whose own operation is under way is told first") {
+TEST_CASE("verdict: a stopped rank whose own operation is under way is named first") {
   const Row asked = peer(0, {{"outstanding", 1}});
   const std::string stopped = "rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)";
   const Rank halted = away(rank(1, {asked}), 1, 'T');
@@ -98,23 +98,23 @@ TEST_CASE("verdict: a rank that was stopped inside MPI, and one that has ended t
                               "rank 0 waits inside MPI for a message that no rank has sent"});
   }
 }
-TEST_CASE("verdict: ranks that are stopped together are told together") {
+TEST_CASE("verdict: ranks that are stopped together share one line") {
   check({away(rank(0), 3, 'T'), away(rank(1), 3, 'T')},
         {"each of ranks 0 and 1 is stopped for 3.0 s (by a signal; SIGCONT lets it go on)"});
 }
-TEST_CASE("verdict: what a stopped rank has begun is not what it waits for") {
+TEST_CASE("verdict: a stopped rank does not wait for the operation that it has begun") {
   const Row full = peer(0, {{"waiting", 1}, {"credits", 3}, {"to_retry", 1}});
   const Job job{rank(0), away(rank(1, {full}), 1, 'T')};
   check(job, {"rank 1 is stopped for 1.0 s (by a signal; SIGCONT lets it go on)",
               "rank 0 waits inside MPI for a message that no rank has sent"});
 }
-TEST_CASE("verdict: nobody serves a rank that has no thread") {
+TEST_CASE("verdict: a rank without a thread is not served") {
   const Job job{rank(0, {peer(1, {{"outstanding", 2}})}), away(rank(1, {}, kSingle))};
   check(job, {"rank 0 waits for LFC in rank 1 to answer 2 puts, gets and atomic operations; rank 1 "
               "has not called MPI for 12 s: "
               "it sleeps in do_nanosleep, and LFC has no thread there (policy single)"});
 }
-TEST_CASE("verdict: a cable that is cut") {
+TEST_CASE("verdict: a link that is cut") {
   Rank one = rank(0), other = rank(1);
   one.sockets = {{"10.0.0.1:5", "10.0.0.2:6", 800, 0, 4}};
   other.sockets = {{"10.0.0.2:6", "10.0.0.1:5", 0, 0, 0}};
@@ -126,7 +126,8 @@ TEST_CASE("verdict: a cable that is cut") {
   CHECK(verdict({one, other})[0].find(
             "rank 0 waits for an acknowledgement of 800 bytes from rank 1" + cut) == 0);
 }
-TEST_CASE("verdict: those that wait for the same are told together, and a chain to its end") {
+TEST_CASE(
+    "verdict: ranks that wait for the same one share a line, and a chain is followed to its end") {
   const std::vector<Row> wants{peer(2, {{"waiting", 1}})};
   const Job job{rank(0, wants), rank(1, wants), rank(2, {peer(3, {{"waiting", 1}})}),
                 away(rank(3))};
@@ -143,7 +144,7 @@ TEST_CASE("verdict: a circle ends") {
               "rank 1 waits for a credit of rank 0; rank 0 waits for a credit of rank 1; which "
               "closes the circle"});
 }
-TEST_CASE("verdict: nobody owes anything") {
+TEST_CASE("verdict: all ranks wait for a message that none has sent") {
   check({rank(0), rank(1), rank(2)},
         {"ranks 0 to 2 wait inside MPI for a message that no rank has sent: a "
          "send or a receive is missing in the program"});
@@ -156,7 +157,7 @@ TEST_CASE("verdict: a rank that is busy with something else than MPI") {
   other.silent.reset();
   CHECK(doing(other) == "has not called MPI while it was watched (0.3 s): it computes");
 }
-TEST_CASE("verdict: who is waited for is inside MPI, and waits for nobody") {
+TEST_CASE("verdict: the rank that others wait for is inside MPI and waits for none of them") {
   check({rank(0, {peer(1, {{"outstanding", 1}})}), rank(1)},
         {"rank 0 waits for LFC in rank 1 to answer 1 put, get or atomic operation; rank 1 waits "
          "inside MPI for a message that no rank has sent"});
@@ -165,7 +166,7 @@ TEST_CASE("verdict: a rank elsewhere") {
   check({rank(0, {peer(7, {{"waiting", 1}})})}, {"rank 0 waits for a credit of rank 7; rank 7 is "
                                                  "not on this node: run lfc-look there"});
 }
-TEST_CASE("verdict: a job that goes on is not said to hang") {
+TEST_CASE("verdict: a job that makes progress is not reported as hanging") {
   Rank busy = rank(0, {peer(1, {{"waiting", 1}})});
   busy.frames = 4000;
   check({busy, rank(1)}, {"the job is at work: 4000 frames came and went within 0.3 s"});
@@ -200,14 +201,14 @@ TEST_CASE("verdict: a lock that another rank holds") {
            std::string(kAsleep),
        "rank 2 waits inside MPI for a message that no rank has sent"});
 }
-TEST_CASE("verdict: a lock that was asked for in a frame, and who holds another one") {
+TEST_CASE("verdict: a lock that was requested in a frame, beside a rank that holds another lock") {
   const Row wants{"window_target", {{"lock", kRequested}, {"waiting", 4096}}, 500, 2};
   const Row holds{"window_target", {{"lock", kHeld}}, 500, 1};
   CHECK(verdict({rank(0, with(window(0), wants)), rank(1, with(window(1), holds)),
                  away(rank(2, window(2)))})[0] ==
         "rank 0 waits for the lock of a window at rank 2; rank 2" + std::string(kAsleep));
 }
-TEST_CASE("verdict: a lock that nobody has asked for yet is no wait") {
+TEST_CASE("verdict: a lock that is not requested yet is no wait") {
   const Row wants{"window_target", {{"lock", kWanted}}, 500, 2};
   CHECK(verdict({rank(0, with(window(0), wants))})[0].find("rank 0 waits inside MPI") == 0);
 }
@@ -219,7 +220,7 @@ TEST_CASE("verdict: an access that has not ended") {
         {"rank 0 waits for rank 2 to end its access to a window (MPI_Win_complete); rank 2" +
          std::string(kAsleep)});
 }
-TEST_CASE("verdict: a window that is not opened, and operations that are not answered") {
+TEST_CASE("verdict: a window that is not opened, and operations without acknowledgement") {
   const Row access{"window_target",
                    {{"in_access", 1}, {"posts", 1}, {"posts_used", 2}, {"waiting", 4096}},
                    500,
@@ -256,7 +257,7 @@ TEST_CASE("verdict: each kind of collective has its name") {
     CHECK(verdict({rank(0, {waits})})[0].find("the collective of") == std::string::npos);
   }
 }
-TEST_CASE("verdict: an announced buffer that is not filled") {
+TEST_CASE("verdict: a buffer of NEON that is announced and not filled") {
   std::vector<Row> rows{peer(5, {{"id", 3}}), {"neon_route", {{"peer", 3}}, 600, 1}};
   rows.push_back({"announced",
                   {{"tag", 7}, {"live", 1}, {"origins", 2, "", {0, 1}}, {"notified", 1, "", {0}}},

@@ -47,7 +47,7 @@ int lowest_free() {
 
 }  // namespace
 
-TEST_CASE("bell: rings for who sleeps, once, and for nobody else", "[machine]") {
+TEST_CASE("bell: a sleeper is rung once, and no other process is", "[machine]") {
   Owner owner;
   owner.cord.pull();
   CHECK_FALSE(owner.rung());
@@ -61,7 +61,7 @@ TEST_CASE("bell: rings for who sleeps, once, and for nobody else", "[machine]") 
   }
 }
 
-TEST_CASE("bell: an armed word settles after a time, and goes on until it is withdrawn or heard",
+TEST_CASE("bell: an armed word settles after a time, and stays armed until it is withdrawn or rung",
           "[machine]") {
   using Clock = std::chrono::steady_clock;
   Owner owner;
@@ -110,7 +110,7 @@ TEST_CASE("bell: sleepers are woken also where no descriptor is left for the nex
   CHECK(woken == 700);
 }
 
-TEST_CASE("bell: who is rung often and does not look keeps nobody", "[machine]") {
+TEST_CASE("bell: rings that the owner does not read block no sender", "[machine]") {
   Owner owner;
   for (int i = 0; i < 2000; ++i) {
     owner.state.word.arm();
@@ -129,7 +129,7 @@ TEST_CASE("bell: an owner that cannot be rung gives no cord", "[machine]") {
 }
 
 TEST_CASE(
-    "process watch: one descriptor for all who watch; an earlier process is not taken for this one",
+    "process watch: all watches share a descriptor, and an earlier process of that pid is none",
     "[machine]") {
   const pid_t pid = fork();
   if (pid == 0) {

@@ -20,7 +20,7 @@ bool other_is_first(std::uint32_t job, std::string_view what) {
 
 }  // namespace
 
-TEST_CASE("of the processes of a node one is the first to tell something of a job", "[machine]") {
+TEST_CASE("first of node: one process of a node reports each line of a job", "[machine]") {
   const auto job = static_cast<std::uint32_t>(::getpid());
   CHECK(other_is_first(job, "a rail is lost"));  // that process has exited
   CHECK(first_of_node(job, "a rail is lost"));

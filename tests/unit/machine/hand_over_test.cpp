@@ -84,7 +84,9 @@ Answer opens(const SharedMemoryName& name) {
 
 }  // namespace
 
-TEST_CASE("hand over: who may not open it gets it from its maker, if that serves", "[machine]") {
+TEST_CASE(
+    "hand over: a process that may not open memory gets it from its maker, if the maker serves",
+    "[machine]") {
   const bool serves = GENERATE(true, false);
   const Maker maker(serves);
   const Answer answer = elsewhere([&] {
@@ -104,7 +106,7 @@ TEST_CASE("hand over: both in user namespaces of their own", "[machine]") {
         }) == yes);
 }
 
-TEST_CASE("hand over: only what is offered, and only to its user", "[machine]") {
+TEST_CASE("hand over: only offered memory is handed over, and only to the same user", "[machine]") {
   const Maker maker(true);
   std::string why_not;
   hand_over::Cookie cookie = maker.told->name.cookie;
@@ -124,7 +126,7 @@ TEST_CASE("hand over: only what is offered, and only to its user", "[machine]") 
         }) == no);
 }
 
-TEST_CASE("hand over: from another pid namespace only with a pidfd, which tells the maker's end",
+TEST_CASE("hand over: from another pid namespace only with a pidfd, which detects the maker's exit",
           "[machine]") {
   Maker maker(true);
   SharedMemoryName name = maker.told->name;
@@ -140,7 +142,8 @@ TEST_CASE("hand over: from another pid namespace only with a pidfd, which tells 
   CHECK_FALSE(ProcessWatch(FileDescriptor()).dead());  // without a descriptor it cannot be known
 }
 
-TEST_CASE("gone: only who has ended, not who cannot be looked at", "[machine]") {
+TEST_CASE("gone: a process that has exited is gone, and one that cannot be inspected is not",
+          "[machine]") {
   Maker maker(false);
   const SharedMemoryName name = maker.told->name;
   const auto gone = [&] { return is_gone(name) ? yes : no; };

@@ -85,7 +85,7 @@ TEST_CASE("placement: a binding to several cores is respected") {
   CHECK(place_thread(machine, cores, 2, 1).cpus == std::vector<int>{3});
 }
 
-TEST_CASE("placement: this machine can be read, and counting moves nobody") {
+TEST_CASE("placement: this machine can be read, and counting moves no thread") {
   cpu_set_t before;
   CPU_ZERO(&before);
   REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);

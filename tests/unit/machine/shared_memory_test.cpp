@@ -59,7 +59,7 @@ bool contains(const std::string& text, const char* part) {
 
 }  // namespace
 
-TEST_CASE("shared memory: a limit of file sizes is told, and ends nobody", "[machine]") {
+TEST_CASE("shared memory: a limit of file sizes is reported, and ends no process", "[machine]") {
   std::string why_not;
   auto small = SharedFile::create(4096, why_not);
   REQUIRE(small);

@@ -46,7 +46,7 @@ TEST_CASE("displacements count in the target's units", "[neon]") {
   CHECK_FALSE(window.holds(2, 0, 0, 1));
 }
 
-TEST_CASE("what begins before its displacement must lie in the window, too", "[neon]") {
+TEST_CASE("an extent that begins before its displacement must also lie in the window", "[neon]") {
   Window window;
   CHECK(window.holds(0, 20, -20, 0));
   CHECK_FALSE(window.holds(0, 20, -21, 0));

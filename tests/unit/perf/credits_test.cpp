@@ -38,7 +38,7 @@ int first_report(Algorithm algorithm, int accepted, int queue) {
 
 }  // namespace
 
-TEST_CASE("round robin takes each server in turn, whatever its weight", "[slb]") {
+TEST_CASE("round robin takes each server in turn, and ignores weights", "[slb]") {
   CHECK(choices_of(Algorithm::kRoundRobin, {1, 2, 3}, 7) == "0120120");
 }
 

@@ -486,7 +486,7 @@ TEST_CASE("handshake: a biased lock may be entered again by the host, and keeps 
   lock.release_claim();
 }
 
-TEST_CASE("handshake: the NI thread sees a poll of the host, and not what it sends") {
+TEST_CASE("handshake: the NI thread sees polls of the host, and not its sends") {
   for (const auto kind : {SendLock::Kind::biased, SendLock::Kind::shared}) {
     SendLock lock(kind);
     const std::uint64_t before = lock.visits();

@@ -103,7 +103,7 @@ TEST_CASE("an address without a window, or of another version, is refused", "[ad
   REQUIRE_FALSE(Address::parse(other).has_value());
 }
 
-TEST_CASE("an address of another build is refused, and told", "[address]") {
+TEST_CASE("an address of another build is refused, and the reason is reported", "[address]") {
   const BuildStamp more("a part that the other build has not", {1, 2});
   const auto theirs = example();
   const BuildStamp another("and one more", {3});

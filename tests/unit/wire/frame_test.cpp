@@ -96,7 +96,7 @@ TEST_CASE("each fault of a header has its name", "[frame]") {
     frame[4] ^= std::byte{1};
     REQUIRE(decode(frame) == HeaderFault::check);
   }
-  SECTION("a stranger's key") {
+  SECTION("a wrong key") {
     header.key ^= 1;
     reseal(frame, header);
     REQUIRE(decode(frame) == HeaderFault::key);

@@ -25,7 +25,7 @@ static long waits_to_open() {
   return after.ru_nvcsw - before.ru_nvcsw;
 }
 
-TEST_CASE("ni thread: nobody waits while it measures what a wake-up costs") {
+TEST_CASE("ni thread: opening waits for no measurement of a wake-up") {
   constexpr long kMeasurements = 7;  // each would be a wait
   long fewest = waits_to_open();
   // The kernel adds waits of its own, for memory: not at each opening.
@@ -97,7 +97,7 @@ bool await(Condition condition) {
 
 // Components enter through Ni::Access, which is compiled into them; the thread's half is in the library. The word on
 // which one side sleeps must be the word that the other side checks.
-TEST_CASE("ni thread: who waits for it to leave is woken, whichever library he was compiled into") {
+TEST_CASE("ni thread: a host that waits until it leaves is woken across libraries") {
   // If the test fails, a signal ends the sleep.
   struct sigaction nothing {};
   nothing.sa_handler = [](int) {};

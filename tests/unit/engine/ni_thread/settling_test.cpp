@@ -46,7 +46,8 @@ class SettlingLink final : public FakeLink {
 
 }  // namespace
 
-TEST_CASE("ni thread: what rang no bell is found before the thread sleeps for good") {
+TEST_CASE(
+    "ni thread: a frame that rang no bell is found before the thread sleeps without a limit") {
   for (const Policy policy : {Policy::fixed, Policy::floating}) {
     INFO(static_cast<int>(policy));
     Config config;

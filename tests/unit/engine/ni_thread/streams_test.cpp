@@ -57,7 +57,8 @@ struct Streamed {
   std::uint32_t sent = 0;
 };
 
-TEST_CASE("ni thread: what is batched of a stream leaves soon though the host calls no more") {
+TEST_CASE(
+    "ni thread: batched frames of a stream leave soon although the host makes no more calls") {
   Streamed pair("floating");
   Station& origin = pair.origin;
   steady_clock::duration best = 1h;
@@ -87,7 +88,7 @@ TEST_CASE("ni thread: what is batched of a stream leaves soon though the host ca
                          << " us");
 }
 
-TEST_CASE("ni thread: a stream is batched only while somebody watches") {
+TEST_CASE("ni thread: a stream is batched only while a driver watches the batch") {
   for (const std::string policy : {"single", "fixed", "floating"}) {
     INFO(policy);
     Streamed pair(policy);
@@ -133,7 +134,7 @@ TEST_CASE("ni thread: streams and polls of several threads lose nothing") {
   CHECK(pair.target.in_order);
 }
 
-TEST_CASE("ni thread: the answers to what one pass finds leave together under every policy") {
+TEST_CASE("ni thread: replies to all frames of one pass leave together under every policy") {
   Station target(1, "tcp", "single");
   Station origin(0, "tcp", "single");
   const PeerId peer = origin.meet(target);
@@ -162,7 +163,7 @@ TEST_CASE("ni thread: the answers to what one pass finds leave together under ev
   for (const Add& add : adds) CHECK(add.result == static_cast<int>(Result::ok));
 }
 
-TEST_CASE("ni thread: what is sent together has left at its end, in few calls") {
+TEST_CASE("ni thread: frames sent under HostPort::Together have left at its end, in few calls") {
   for (const std::string policy : {"single", "floating", "fixed"}) {
     INFO(policy);
     Streamed pair(policy);
@@ -196,7 +197,7 @@ struct Forwarder {
   int refused = 0;
 };
 
-TEST_CASE("ni thread: what a callback sends to another peer leaves in the same pass") {
+TEST_CASE("ni thread: a message that a callback sends to another peer leaves in the same pass") {
   Streamed onward("single");  // from the middle process
   Station& middle = onward.origin;
   Station origin(2, "tcp", "single");

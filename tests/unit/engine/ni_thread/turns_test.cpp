@@ -255,7 +255,7 @@ TEST_CASE("ni thread: idle, it costs nothing") {
   }
 }
 
-TEST_CASE("ni thread: what waits for room goes on without the host") {
+TEST_CASE("ni thread: a frame that waits for room leaves without the host") {
   // The origin posts more than the ring and the window hold, and goes away.
   Station target(1, "shm", "floating", short_delays());
   Station origin(0, "shm", "floating", short_delays());

@@ -214,7 +214,8 @@ TEST_CASE("a put goes again only when the peer has closed the rail that lost it"
   REQUIRE(memory.here == memory.there);
 }
 
-TEST_CASE("a peer that computes loses no rail; one rail that is silent goes in time", "[bond]") {
+TEST_CASE("a peer that computes loses no rail, and one rail without replies is given up in time",
+          "[bond]") {
   World world(5, 2);
   REQUIRE(world.connect(0));
   REQUIRE(world.until([&] { return world.send(0, FrameType::message, {}) == SendStatus::sent; }));

@@ -232,7 +232,7 @@ TEST_CASE("ofi: the sink may send and close from inside", "[ofi]") {
   });
 }
 
-TEST_CASE("ofi: close tells the peer, and a new connection begins afresh", "[ofi]") {
+TEST_CASE("ofi: close notifies the peer, and a new connection begins afresh", "[ofi]") {
   for_each_provider([](const Candidate& candidate) {
     Pair pair(candidate.provider);
     pair.join();

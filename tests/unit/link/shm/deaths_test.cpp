@@ -62,7 +62,8 @@ TEST_CASE("shm: a killed peer is reported once, after its last frames", "[shm][p
   CHECK_FALSE(a.link->connect(2, board->address(), why));
 }
 
-TEST_CASE("shm: places of dead processes come back, whenever they died", "[shm][process]") {
+TEST_CASE("shm: places of processes that were killed are free again, whenever the kill happened",
+          "[shm][process]") {
   ShmOptions one;
   one.places = 1;
   End a(1, one);
@@ -88,7 +89,7 @@ TEST_CASE("shm: places of dead processes come back, whenever they died", "[shm][
   CHECK(a.poll_until([&] { return c.connect(a); }));
 }
 
-TEST_CASE("shm: an orderly end of the other process is silent", "[shm][process]") {
+TEST_CASE("shm: an orderly exit of the other process is not reported as a loss", "[shm][process]") {
   SharedBoard board;
   End a(1);
   Child child([&] {
@@ -128,7 +129,7 @@ TEST_CASE("shm: a peer that writes nonsense into its ring is cut off", "[shm]") 
   CHECK(place->abandoned());
 }
 
-TEST_CASE("shm: nonsense in a claimed place is refused without asking the sink", "[shm]") {
+TEST_CASE("shm: random bytes in a claimed place are refused without a call of the sink", "[shm]") {
   End a(1), b(2);
   std::string why;
   std::vector<std::byte> noise(200, std::byte{0x5a});
@@ -146,7 +147,7 @@ TEST_CASE("shm: nonsense in a claimed place is refused without asking the sink",
   CHECK(a.connect(b));
 }
 
-TEST_CASE("shm: who has no descriptor to wake the owner with does not connect", "[shm]") {
+TEST_CASE("shm: a process without a descriptor for the owner's bell does not connect", "[shm]") {
   ShmOptions options;
   options.bell = true;
   End b(1, options);

@@ -11,7 +11,7 @@
 
 namespace lfc::shm_world {
 
-TEST_CASE("shm: frames of all sizes reach a peer, announced once", "[shm]") {
+TEST_CASE("shm: frames of all sizes reach a peer, and its connection is reported once", "[shm]") {
   End a(1), b(2);
   REQUIRE(a.connect(b));
   CHECK(a.connect(b));
@@ -104,7 +104,7 @@ TEST_CASE("shm: a full ring refuses data, keeps room for control, and recovers",
   CHECK(a.send(2, "data") == SendStatus::sent);
 }
 
-TEST_CASE("shm: reach and connect say why not", "[shm]") {
+TEST_CASE("shm: reach and connect return the reason of a failure", "[shm]") {
   End a(1), b(2);
   std::string why;
   const Address nowhere = *Address::parse(AddressWriter({{1, 5}, 1, 8}).finish());
@@ -212,7 +212,8 @@ TEST_CASE("shm: a peer that closes and comes back at once keeps its order", "[sh
   CHECK(b.sink.broken.empty());
 }
 
-TEST_CASE("shm: closing ends both directions; the other side learns when it sends", "[shm]") {
+TEST_CASE("shm: closing ends both directions, and the other side detects it when it sends",
+          "[shm]") {
   End a(1), b(2);
   REQUIRE(a.connect(b));
   REQUIRE(b.connect(a));

@@ -54,7 +54,7 @@ TEST_CASE("shm: remote memory in one copy", "[shm][process]") {
   CHECK(child.finished() == wanted);
 }
 
-TEST_CASE("shm: the user is told once when single copy is refused", "[shm]") {
+TEST_CASE("shm: one notice is printed when single copy is refused", "[shm]") {
   static std::vector<std::string> lines;
   lines.clear();
   ShmOptions options;

@@ -105,7 +105,8 @@ TEST_CASE("a place is free when its sender has let go and all of it has been del
   CHECK(pair.places.active().empty());
 }
 
-TEST_CASE("a place that is not read stays until its sender lets go, who is told", "[shm]") {
+TEST_CASE("an abandoned place stays until its sender releases it, and the sender is notified",
+          "[shm]") {
   Pair pair;
   auto claimed = pair.claim(pair.address);
   REQUIRE(claimed);
@@ -120,7 +121,7 @@ TEST_CASE("a place that is not read stays until its sender lets go, who is told"
   CHECK(pair.is_free(place));
 }
 
-TEST_CASE("a sender that died, or broke its ring, is lost", "[shm]") {
+TEST_CASE("a sender that exited, or broke its ring, is lost", "[shm]") {
   for (const bool died : {true, false}) {
     Pair pair;
     const auto claimed = pair.claim(pair.address);
@@ -136,7 +137,7 @@ TEST_CASE("a sender that died, or broke its ring, is lost", "[shm]") {
   }
 }
 
-TEST_CASE("the user is told once that the kernel does not copy", "[shm]") {
+TEST_CASE("one notice is printed when the kernel does not copy", "[shm]") {
   static int told = 0;
   SegmentName own;
   SegmentName elsewhere = own;

@@ -114,7 +114,7 @@ TEST_CASE("tcp: idle connections are dropped only for others, and members last",
   pump({&a}, [&] { return member.is_closed(); });
 }
 
-TEST_CASE("tcp: a process that answers each hello by a close is lost after some tries", "[tcp]") {
+TEST_CASE("tcp: a process that closes after each hello is lost after some tries", "[tcp]") {
   const bool waits_for_hello = GENERATE(false, true);
   Node a(0);
   auto b = std::make_unique<Node>(1);
@@ -145,7 +145,7 @@ TEST_CASE("tcp: a process that answers each hello by a close is lost after some 
   CHECK(a.send(1, {FrameType::message}, Bytes(8)) == SendStatus::broken);
 }
 
-TEST_CASE("tcp: a process that has ended before it answered a hello is lost at once", "[tcp]") {
+TEST_CASE("tcp: a process that exits before it replies to a hello is lost at once", "[tcp]") {
   const bool late = GENERATE(false, true);
   Node a(0);
   auto b = std::make_unique<Node>(1);

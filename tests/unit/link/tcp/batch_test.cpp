@@ -73,8 +73,9 @@ TEST_CASE("tcp: nothing is batched where no flush is promised", "[tcp]") {
   CHECK(pair.saved() == 0);
 }
 
-TEST_CASE("tcp: what is watched leaves with the next frame when it is old, or when that comes late",
-          "[tcp]") {
+TEST_CASE(
+    "tcp: a watched batch leaves with the next frame if the batch is old or the frame comes late",
+    "[tcp]") {
   Keeping pair(Batch::watched);
   // A pause of this process between two frames ends a burst, and then nothing is batched.
   for (Deadline deadline(20s); pair.a.link->batched_since().count() == 0;) {
@@ -143,7 +144,7 @@ TEST_CASE("tcp: a connection that is closed, or lost, while frames are batched",
   pump({&a}, [&] { return a.link->drained(); });
 }
 
-TEST_CASE("tcp: what the frames of one read have caused leaves in two calls", "[tcp]") {
+TEST_CASE("tcp: replies to the frames of one read leave in two calls", "[tcp]") {
   Keeping pair(Batch::turn);
   pair.b.keeping = Batch::turn;
   const PeerId back = pair.b.id_of(pair.a.address());
@@ -175,7 +176,7 @@ TEST_CASE("tcp: a frame that the next one follows at once leaves with it", "[tcp
     pair.a.link->flush();
     CHECK(pair.arrived(1) == 1);
   }
-  SECTION("and nobody has to watch it") {
+  SECTION("and no driver has to watch it") {
     const int asked = pair.a.asked;
     REQUIRE(pair.a.send(pair.peer, ahead, Bytes(100, std::byte{1})) == SendStatus::sent);
     CHECK(pair.a.asked == asked);

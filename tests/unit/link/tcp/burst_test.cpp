@@ -27,7 +27,7 @@ TEST_CASE("burst: the second frame may wait, later ones if they follow faster th
   CHECK(follow(116us));
 }
 
-TEST_CASE("burst: what a write takes is believed within limits") {
+TEST_CASE("burst: the measured time of a write counts within limits") {
   Burst burst;
   for (int i = 0; i < 3; ++i) CHECK(burst.is_first(1) == (i == 0));
   burst.wrote(1us, 1us);

@@ -145,7 +145,7 @@ TEST_CASE("tcp: an orderly end of the process is no loss", "[tcp]") {
   CHECK(a.broken.empty());
 }
 
-TEST_CASE("tcp: what is still unwritten at the end of the process goes out", "[tcp]") {
+TEST_CASE("tcp: bytes that are unwritten at the end of the process are still sent", "[tcp]") {
   Node a(0);
   auto b = std::make_unique<Node>(1, tiny_buffers());
   b->keeping = GENERATE(Batch::no, Batch::turn);

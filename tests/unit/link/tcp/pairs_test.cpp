@@ -71,7 +71,7 @@ std::string why_left_out(const Rails& ours, const Rails& theirs) {
 
 }  // namespace
 
-TEST_CASE("tcp: of several addresses of a device those of one subnet pair", "[tcp]") {
+TEST_CASE("tcp: two devices with several addresses pair those of one subnet", "[tcp]") {
   const auto ends = [](const Rails& ours, const Rails& theirs) {
     CHECK(pairs(ours, theirs) == "0-0");  // both sides agree
     const Pair pair = pair_rails(ours, theirs).pairs.at(0);
@@ -155,7 +155,8 @@ TEST_CASE("pairs: by gateways, where no subnet is shared", "[pairs]") {
   CHECK(pairs(node(kHere, {{"fe80::1/64"}}), node(kThere, {{"fd00::1/64 default"}})).empty());
 }
 
-TEST_CASE("pairs: the fastest leads, and what would hold it up is left out", "[pairs]") {
+TEST_CASE("pairs: the fastest pair leads, and pairs that would slow it down are left out",
+          "[pairs]") {
   const std::vector<std::vector<std::string>> here{{"10.1.0.1/16 default"}, {"10.2.0.1/16"}};
   const std::vector<std::vector<std::string>> there{{"10.1.0.2/16 default"}, {"10.2.0.2/16"}};
   const auto with = [&](std::vector<std::uint32_t> ours, std::vector<std::uint32_t> theirs) {
@@ -175,7 +176,7 @@ TEST_CASE("pairs: the fastest leads, and what would hold it up is left out", "[p
               node(kThere, {{"10.2.0.2/16"}, {"10.1.0.2/16 default"}})) == "1-1 0-0");
 }
 
-TEST_CASE("pairs: what is published comes back, or nothing", "[pairs]") {
+TEST_CASE("pairs: published rails are parsed as they were written, or not at all", "[pairs]") {
   const std::vector<Endpoint> both{at("10.1.0.1/16 default", 7, 25'000), at("fd00::1/64", 7, 0)};
   AddressWriter writer({{7, 3}, 1, 8});
   writer.add("tcp2", section_of(both));

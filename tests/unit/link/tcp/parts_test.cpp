@@ -72,7 +72,7 @@ int polls_until_due(Pace& pace) {
 
 }  // namespace
 
-TEST_CASE("tcp: the epoll set is asked the more rarely the less it has to say", "[tcp]") {
+TEST_CASE("tcp: an epoll set without events is polled more rarely", "[tcp]") {
   for (const bool beside_active : {false, true}) {
     Pace pace;
     for (std::uint32_t look = 0; look < Pace::kPatience; ++look) {

@@ -81,8 +81,9 @@ TEST_CASE("tcp: the bytes of services' frames land where they are wanted", "[tcp
   CHECK(b.broken.empty());
 }
 
-TEST_CASE("tcp: nobody places what does not fit, or the rest of a frame whose sender ends",
-          "[tcp]") {
+TEST_CASE(
+    "tcp: a frame that does not fit is not placed, nor is the rest of a frame whose sender ends",
+    "[tcp]") {
   Node a(0);
   Placer placer(a);
   RawPeer peer(a);

@@ -49,7 +49,7 @@ TEST_CASE("tcp: a route leads from this rail's address to the peer's, and names 
   CHECK_FALSE(route->why.empty());
 }
 
-TEST_CASE("tcp: without an address of tcp there is no route, and it is said why", "[tcp]") {
+TEST_CASE("tcp: without an address of tcp there is no route, and the reason is returned", "[tcp]") {
   const Routes routes = routes_of("tcp", "10.0.0.1");
   const Address peer = Address::parse(published("shm", "10.0.0.2", 2, 1)).value();
   std::string why_not;

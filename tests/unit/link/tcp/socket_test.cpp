@@ -58,7 +58,7 @@ TEST_CASE("tcp: silence is counted from when an answer is due", "[tcp]") {
   CHECK(idle.silence.lasts() <= 10s);
 }
 
-TEST_CASE("tcp: a host that answers the probes of its closed window is not silent", "[tcp]") {
+TEST_CASE("tcp: a node that acknowledges probes of its closed window is present", "[tcp]") {
   Watched closed;
   for (int i = 0; i < 20; ++i) {
     CHECK_FALSE(closed.watch(60s));  // probes are so rare
@@ -72,7 +72,7 @@ TEST_CASE("tcp: a host that answers the probes of its closed window is not silen
   CHECK(closed.watch(10s));
 }
 
-TEST_CASE("tcp: a host that answers without taking what is sent again is not silent", "[tcp]") {
+TEST_CASE("tcp: a node that acknowledges without taking retransmitted bytes is present", "[tcp]") {
   Watched full;
   for (int i = 0; i < 20; ++i) {
     ++full.retries;

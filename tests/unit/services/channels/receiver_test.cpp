@@ -194,7 +194,7 @@ TEST_CASE("channels: keys that come and go take no memory", "[channels]") {
   CHECK(world.receiver().keys().all().count() == places);
 }
 
-TEST_CASE("channels: what was received on a communicator goes with it", "[channels]") {
+TEST_CASE("channels: the streams of a communicator end with it", "[channels]") {
   World world;
   run(world, "10101");
   world.receiver().forget(kComm);

@@ -36,7 +36,7 @@ TEST_CASE("a process that sends nothing has a recording, too", "[channels]") {
   CHECK(Recording().text(0, 0) == "process rank=0 node=0\norder\n");
 }
 
-TEST_CASE("what a recording cannot keep it says", "[channels]") {
+TEST_CASE("a recording counts the calls and sizes that it leaves out", "[channels]") {
   Recording recording({.kinds = 1, .sizes = 2, .order = 3});
   for (std::size_t size = 10; size < 50; size += 10) recording.note(send_of(7), size, true);
   recording.note(send_of(8), 8, true);
@@ -49,7 +49,7 @@ TEST_CASE("what a recording cannot keep it says", "[channels]") {
         "unnoted messages=2 beyond 1 kinds of calls\n");
 }
 
-TEST_CASE("a recording names the program, and a number of what is in it", "[channels]") {
+TEST_CASE("a recording has the program's name and a digest of its contents", "[channels]") {
   const lfc::channels::Program program = lfc::channels::own_program();
   CHECK(program.name == "lfc_unit");
   CHECK(program.digest != 0);

@@ -27,9 +27,8 @@ bool walk(ActiveOperations& active) {
 
 }  // namespace
 
-TEST_CASE(
-    "active operations: who has begun something is visited until it has ended, and let go once",
-    "[active_operations]") {
+TEST_CASE("active operations: a begun operation is visited until it has ended, and released once",
+          "[active_operations]") {
   ActiveOperations active;
   std::array<Item, 3> items;
   for (Item& item : items) begin(active, item);
@@ -51,8 +50,9 @@ TEST_CASE(
   for (Item& item : items) CHECK(item.kept == 0);
 }
 
-TEST_CASE("active operations: what begins inside a visit joins; a walk inside a walk does nothing",
-          "[active_operations]") {
+TEST_CASE(
+    "active operations: an operation that begins inside a visit joins; a nested walk does nothing",
+    "[active_operations]") {
   ActiveOperations active;
   Item outer, inner;
   begin(active, outer);

@@ -234,8 +234,7 @@ TEST_CASE("a communicator for which there is no board is refused to all its rank
   REQUIRE_FALSE(is_refused);
 }
 
-TEST_CASE("boards that nobody uses leave room for those of communicators of another size",
-          "[coll]") {
+TEST_CASE("unused boards leave room for boards of communicators of another size", "[coll]") {
   constexpr std::size_t kMost = 3;
   const auto own = make_arena(kMost);
   PeerArena local_peer(own->name());
@@ -264,7 +263,8 @@ TEST_CASE("boards that nobody uses leave room for those of communicators of anot
   CHECK(own->boards() == 3 * kMost);  // each size made its own once
 }
 
-TEST_CASE("a communicator that comes first gets its board, however late it asks", "[coll]") {
+TEST_CASE("a communicator that reserved a board first gets it, however late it makes it",
+          "[coll]") {
   constexpr std::uint32_t kLanes = 2;
   const auto own = make_arena(3);
   own->reserve(1);
@@ -298,7 +298,7 @@ TEST_CASE("persistent requests leave room for communicators", "[coll]") {
   CHECK(own->reserve(3, kRequests));
 }
 
-TEST_CASE("a communicator made anew is not taken for one that somebody has not left yet",
+TEST_CASE("a communicator made anew is not taken for an older one that a rank has not left yet",
           "[coll]") {
   constexpr std::uint32_t kLanes = 2;
   const auto own = make_arena();

@@ -262,7 +262,7 @@ TEST_CASE("the NI's thread begins nothing behind an operation that only the host
     }
 }
 
-TEST_CASE("what is over before what is older frees no place on the board", "[coll]") {
+TEST_CASE("an operation that ends before an older one frees no place on the board", "[coll]") {
   for (const std::size_t bytes : {8, 500}) {
     std::vector<Told> calls{{LFC_COLL_ALLREDUCE, 0, 8}};
     for (int i = 0; i < 100; ++i) calls.push_back({LFC_COLL_BCAST, i % 2, bytes});
@@ -282,7 +282,7 @@ TEST_CASE("what is over before what is older frees no place on the board", "[col
   }
 }
 
-TEST_CASE("what goes on side by side among nodes waits for those who are late", "[coll]") {
+TEST_CASE("concurrent operations among nodes wait for ranks that are late", "[coll]") {
   constexpr CollOptions kOptions{.packet = 512, .window = 8192};
   constexpr std::uint32_t kLate = 2;
   // More calls of each kind than a rank may be ahead.

@@ -42,7 +42,7 @@ TEST_CASE("forwards: the inner nodes of a chain forward, not its ends", "[coll]"
   CHECK(forwarders(chain, LFC_COLL_ALLGATHER).empty());
 }
 
-TEST_CASE("forwards: of an inner node the leader alone", "[coll]") {
+TEST_CASE("forwards: the leader of an inner node alone", "[coll]") {
   CHECK(forwarders({.ranks = 8, .per_node = 2, .options = {.packet = 512, .fan = 1}},
                    LFC_COLL_BCAST) == Found{2, 4});
 }

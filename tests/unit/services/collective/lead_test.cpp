@@ -73,7 +73,7 @@ void run(Kind kind, std::size_t bytes, int count, std::uint32_t away) {
 
 }  // namespace
 
-TEST_CASE("nobody is more than a window ahead of a rank that is away", "[coll]") {
+TEST_CASE("no rank is more than a window ahead of a rank that is away", "[coll]") {
   // At most 7 packets of 512 bytes and their overhead fit into a window.
   for (const std::size_t bytes : {1, 511, 3583, 3584, 3585, 7168, 7169, 30000})
     for (const Kind kind : {LFC_COLL_BCAST, LFC_COLL_REDUCE})

@@ -56,7 +56,7 @@ Status barrier(CollWorld& world, std::uint32_t ranks, std::uint32_t rank) {
 
 }  // namespace
 
-TEST_CASE("labels tell sizes, roots, kinds and ends apart", "[coll]") {
+TEST_CASE("labels differ if sizes, roots, kinds or ends differ", "[coll]") {
   const Label label{.kind = 3, .last = true, .root = 5, .size = 56};
   REQUIRE(Label::of(label.word(), 56) == label);
   for (const Label other : {Label{.kind = 2, .last = true, .root = 5, .size = 56},
@@ -71,7 +71,7 @@ TEST_CASE("labels tell sizes, roots, kinds and ends apart", "[coll]") {
   REQUIRE(Label{.size = 57}.word() != Label{.size = 58}.word());
 }
 
-TEST_CASE("a size that differs on a node is noticed by who reads it", "[coll]") {
+TEST_CASE("a size that differs on a node is detected by its reader", "[coll]") {
   constexpr std::uint32_t kRanks = 3;
   // Less than, as much as and more than the inline bytes, a room, and a chunk.
   const std::size_t here = GENERATE(std::size_t{8}, std::size_t{56}, std::size_t{57},
@@ -277,7 +277,7 @@ TEST_CASE("ranks that wait for each other in different calls notice it", "[coll]
   }
 }
 
-TEST_CASE("ranks that differ on other nodes are told so and not of a loss", "[coll]") {
+TEST_CASE("ranks with different calls on other nodes get a mismatch and no loss", "[coll]") {
   constexpr std::uint32_t kRanks = 6;
   const lfc_coll_kind kind = GENERATE(LFC_COLL_BCAST, LFC_COLL_ALLREDUCE);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

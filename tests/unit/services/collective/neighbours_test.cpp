@@ -148,7 +148,7 @@ TEST_CASE("an allgather among neighbours gives all the same", "[coll]") {
 }
 
 // From a blocking call without bytes Open MPI returns at once, at that rank alone.
-TEST_CASE("a rank without edges need not call, nor does anybody wait for it", "[coll]") {
+TEST_CASE("a rank without edges need not call, and no rank waits for it", "[coll]") {
   Edges edges;
   edges.to = {{}, {2}, {1, 1}};
   edges.from = {{}, {2, 2}, {1}};
@@ -176,7 +176,7 @@ TEST_CASE("a rank without edges need not call, nor does anybody wait for it", "[
   for (const CollOperation& operation : barrier) REQUIRE(operation.status == LFC_COLL_OK);
 }
 
-TEST_CASE("who lends a part to a neighbour stays until it has been read", "[coll]") {
+TEST_CASE("a rank that lends a part to a neighbour stays until the part has been read", "[coll]") {
   const std::size_t size = GENERATE(std::size_t{8}, std::size_t{3000}, std::size_t{100000});
   Edges edges;
   edges.to = {{1}, {}};

@@ -106,7 +106,7 @@ TEST_CASE("reductions of floating-point numbers are the same from call to call",
   }
 }
 
-TEST_CASE("what is done at once has as many steps as what is queued", "[coll]") {
+TEST_CASE("an operation done at once has as many steps as a queued one", "[coll]") {
   // So many ranks that all contributions together exceed the limit of few bytes.
   constexpr std::uint32_t kRanks = 300;
   constexpr std::size_t kBytes = Board::kInline;

@@ -115,7 +115,7 @@ TEST_CASE("a block of another size than expected is an error for its reader alon
   REQUIRE(next.operations[2].status == LFC_COLL_OK);
 }
 
-TEST_CASE("who lends its memory stays until it has been read", "[coll]") {
+TEST_CASE("a rank that lends its memory stays until it has been read", "[coll]") {
   const std::size_t size = GENERATE(std::size_t{64}, std::size_t{100000});
   CollWorld world({.ranks = 2, .per_node = 2});
   std::vector<std::byte> in(size, std::byte{7});

@@ -70,7 +70,7 @@ class Scans {
 
 }  // namespace
 
-TEST_CASE("a scan combines in the order of ranks, whoever comes first", "[coll]") {
+TEST_CASE("a scan combines in the order of ranks, whichever comes first", "[coll]") {
   const std::uint32_t ranks = GENERATE(2u, 3u, 8u);
   const lfc_coll_kind kind = GENERATE(LFC_COLL_SCAN, LFC_COLL_EXSCAN);
   const bool in_place = GENERATE(false, true);

@@ -42,7 +42,7 @@ TEST_CASE("a group is found while it is joined", "[multicast]") {
   CHECK(groups.find(10) == ten);
 }
 
-TEST_CASE("what comes before its group waits for it, in order", "[multicast]") {
+TEST_CASE("packets that arrive before their group exists wait for it in order", "[multicast]") {
   MulticastGroups groups(100);
   CHECK(groups.take_early(9).empty());
   auto* const one = new MulticastPacket;

@@ -174,7 +174,7 @@ TEST_CASE("a group that keeps more than its members may send is given up", "[mul
   CHECK(chain.world.credit_fault() == "");
 }
 
-TEST_CASE("packets for groups not joined are believed up to a bound", "[multicast]") {
+TEST_CASE("packets for groups that are not joined are stored up to a bound", "[multicast]") {
   const std::size_t cost = 500 + MulticastPacket::kCost;
   Chain chain(2, {.initial_window = 4, .maximum_window = 4}, {.early = 10 * cost}, false);
   for (std::uint64_t number = 0; number < 100; ++number) chain.send(number);
@@ -197,7 +197,7 @@ TEST_CASE("packets of any size are kept in about as many bytes", "[multicast]") 
   }
 }
 
-TEST_CASE("a packet that everybody takes at once is never copied", "[multicast]") {
+TEST_CASE("a packet that all members take at once is never copied", "[multicast]") {
   Chain chain(3, {.initial_window = 64, .maximum_window = 64}, {});
   for (std::uint64_t number = 0; number < 20; ++number) {
     chain.send(number);
@@ -239,7 +239,7 @@ TEST_CASE("with forwarding by the host, a busy host holds up its children", "[mu
   REQUIRE(chain.arrived(2) == 1);
 }
 
-TEST_CASE("the loss of a member is told to all members", "[multicast]") {
+TEST_CASE("the loss of a member is reported to all members", "[multicast]") {
   Chain chain(4, {.initial_window = 4, .maximum_window = 4}, {});
   chain.send(0);
   REQUIRE(chain.world.run_until([&] { return chain.arrived(3) == 1; }));
@@ -314,7 +314,7 @@ TEST_CASE("a recovery ends when a child on the escape path is lost", "[multicast
   REQUIRE(chain.unsent.load() == 0);
 }
 
-TEST_CASE("who has survived a loss together recovers together", "[multicast][recovery]") {
+TEST_CASE("members that have survived a loss recover together", "[multicast][recovery]") {
   Chain chain(4, {.initial_window = 1, .maximum_window = 1}, {.recovery = Suspicion::immediate});
   chain.shape = TreeShape::chain;
   // Another group without 1.
@@ -398,7 +398,7 @@ TEST_CASE("a packet larger than any that may be sent is refused", "[multicast][r
   REQUIRE(chain.arrived(1) == 1);
 }
 
-TEST_CASE("what waits for credits ends with its service", "[multicast]") {
+TEST_CASE("packets that wait for credits end with their service", "[multicast]") {
   Chain chain(3, {.initial_window = 2, .maximum_window = 2}, {});
   chain.send(0);  // sets up the connections
   REQUIRE(chain.world.settle());

@@ -32,7 +32,7 @@ TEST_CASE("a packet is its header's and bytes' copy, in at most a quarter more",
   CHECK(stats.copied == 10);
 }
 
-TEST_CASE("a buffer serves the next packet of its size; what is kept so is bounded",
+TEST_CASE("a buffer serves the next packet of its size, and the spare bytes are bounded",
           "[multicast]") {
   MulticastStats stats;
   MulticastPackets packets(stats);

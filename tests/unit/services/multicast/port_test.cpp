@@ -94,7 +94,7 @@ TEST_CASE("a packet that does not come from the tree's parent is malformed", "[m
   REQUIRE(at.port.sent.empty());
 }
 
-TEST_CASE("who loses a member tells all others that are there", "[multicast]") {
+TEST_CASE("a member that detects a loss notifies all other members that are left", "[multicast]") {
   Inner at;
   at.port.lost[3] = true;
   at.port.service->on_lost(3);
@@ -103,7 +103,7 @@ TEST_CASE("who loses a member tells all others that are there", "[multicast]") {
   REQUIRE(at.last().kind == MulticastHeader::Kind::lost);
 }
 
-TEST_CASE("who is asked by a member that it has not met can answer it", "[multicast]") {
+TEST_CASE("a member can reply to a member that it has not met", "[multicast]") {
   Inner at(kNoPeer);
   at.multicast.give_up(*at.group);
   REQUIRE(at.port.sent == std::vector<PeerId>{0, 2});

@@ -4,7 +4,7 @@
 
 namespace lfc::neon {
 
-TEST_CASE("what lies outside the announced buffer is never written", "[neon]") {
+TEST_CASE("memory outside the announced buffer is never written", "[neon]") {
   World world(2, {.writes = true});
   Buffer buffer(100, {1}, 7);
   buffer.memory.resize(200000);  // with guards behind it
@@ -89,7 +89,7 @@ TEST_CASE("a put of a withdrawn round does not go into the next round's buffer",
   REQUIRE(old.memory == std::vector<std::byte>(100000));
 }
 
-TEST_CASE("who has been told where a buffer is, is told that it is withdrawn", "[neon]") {
+TEST_CASE("an origin that knows the address of a buffer is notified of its withdrawal", "[neon]") {
   World world(2, {.writes = true});
   Buffer old(100000, {1}, 7), next(100000, {1}, 7);
   old.token = world[0].expose(old);
@@ -173,7 +173,7 @@ TEST_CASE("each round may have a tag of its own", "[neon]") {
   }
 }
 
-TEST_CASE("a withdrawn buffer answers no get", "[neon]") {
+TEST_CASE("a withdrawn buffer serves no get", "[neon]") {
   World world(2, {});
   Buffer buffer(100000, {1}, 7);
   REQUIRE(world[0].neon.target().announce(buffer) == Status::ok);
@@ -219,7 +219,7 @@ TEST_CASE("an answer that comes after the end of its generation does not count",
   REQUIRE(buffer.times == 1);
 }
 
-TEST_CASE("a lost peer leaves nobody waiting", "[neon]") {
+TEST_CASE("a lost peer ends all operations that wait for it", "[neon]") {
   World world(3, {.writes = true});
   Buffer theirs(8, {1}, 7), both(8, {1, 2}, 8);
   REQUIRE(world[0].neon.target().announce(theirs) == Status::ok);

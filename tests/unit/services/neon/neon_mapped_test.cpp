@@ -403,7 +403,7 @@ TEST_CASE("a lost origin that has notified by an entry counts as one that has", 
   REQUIRE_FALSE(world[0].neon.target().is_open());
 }
 
-TEST_CASE("nothing is written outside a mapped buffer, whatever its entry contains", "[neon]") {
+TEST_CASE("nothing is written outside a mapped buffer, for any contents of its entry", "[neon]") {
   World world(2, {.entries = 1});
   Buffer buffer(8, {1}, 7);
   buffer.memory.resize(16);

@@ -11,8 +11,7 @@ namespace lfc {
 
 using namespace neon_world;
 
-TEST_CASE("an announced buffer fills, and its origins are told of, by the NI alone",
-          "[neon_service]") {
+TEST_CASE("the NI alone fills an announced buffer and reports its origins", "[neon_service]") {
   Setting at(4);
   std::vector<std::vector<std::byte>> parts;
   const std::array<Node, 3> origins{0, 2, 3};
@@ -108,7 +107,7 @@ TEST_CASE("a large put with a grant goes straight into the buffer", "[neon_servi
   CHECK(at.holds(second));
 }
 
-TEST_CASE("a grant for memory outside of what is mapped is refused", "[neon_service]") {
+TEST_CASE("a grant for memory outside the mapping is refused", "[neon_service]") {
   Setting at(2, {.seed = 3, .remote_memory = true});
   at.announce({0});
   at.put(0, pattern(kBytes, 1));
@@ -159,7 +158,8 @@ TEST_CASE("a window that is freed with frames waiting takes them along", "[neon_
   CHECK(at.windows[1]->received() == sent - 1);
 }
 
-TEST_CASE("a window that is freed with a write under way hears no more of it", "[neon_service]") {
+TEST_CASE("a window that is freed with a write under way gets no completion of it",
+          "[neon_service]") {
   Setting at(2, {.seed = 3, .remote_memory = true});
   at.announce({0});
   at.put(0, pattern(kBytes, 1));  // requests a grant

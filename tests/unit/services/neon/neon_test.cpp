@@ -4,7 +4,7 @@
 
 namespace lfc::neon {
 
-TEST_CASE("what was told of a generation says nothing of one that comes 2^31 later", "[neon]") {
+TEST_CASE("a withdrawal of one generation does not concern a generation 2^31 later", "[neon]") {
   Stream stream;
   stream.failed = 10;
   stream.granted = 12;

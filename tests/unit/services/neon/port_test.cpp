@@ -52,8 +52,9 @@ TEST_CASE("a put of NEON leaves at once where there is a credit", "[neon_service
   CHECK(at.window->quiet());
 }
 
-TEST_CASE("of a window of NEON one frame for each peer waits for a credit, and is taken back",
-          "[neon_service]") {
+TEST_CASE(
+    "a window of NEON queues one frame for each peer without credit, and withdraws it at its end",
+    "[neon_service]") {
   Origin at;
   at.port.credit[1] = false;
   neon::Operation first, second;
@@ -66,7 +67,8 @@ TEST_CASE("of a window of NEON one frame for each peer waits for a credit, and i
   CHECK(at.port.waiting.empty());
 }
 
-TEST_CASE("a window of NEON has lost a member as soon as its port says so", "[neon_service]") {
+TEST_CASE("a window of NEON has lost a member as soon as its port reports the loss",
+          "[neon_service]") {
   Origin at;
   at.port.service->on_lost(1);
   CHECK(at.window->has_lost());

@@ -90,8 +90,8 @@ TEST_CASE("a notified put and its notification are one request", "[neon_service]
   Notified at;
   const auto data = pattern(kBytes, 2);
   const Put* ended = nullptr;
-  SECTION("of a place") { ended = &at.put(data, kBytes); }
-  SECTION("of a single run") {
+  SECTION("with a displacement") { ended = &at.put(data, kBytes); }
+  SECTION("with a single run") {
     const neon::Run run{kBytes, kBytes};
     ended = &at.put(data, 0, 0, {&run, 1});
   }

@@ -138,7 +138,7 @@ TEST_CASE("the host is called once for many requests, anew after each call, and 
 }
 
 TEST_CASE(
-    "a member whose host only drives its network interface takes messages, and holds up nobody",
+    "a member whose host only drives its network interface takes messages and delays no member",
     "[ordered]") {
   constexpr int kMessages = 30;  // more than the window of 8
   Members members(3, {.window = 8, .packet = 64}, true);
@@ -254,7 +254,7 @@ TEST_CASE("a member that does not take its messages holds up all, within the win
   REQUIRE(members.run_until([&] { return members.seen[2].size() == 9; }));
 }
 
-TEST_CASE("what a lost member leaves out ends the order, clearly", "[ordered]") {
+TEST_CASE("a number that a lost member leaves unused ends the order with an error", "[ordered]") {
   Members members(4, {.window = 8, .packet = 64, .sequencer = 3});
   const auto bytes = bytes_of(64, 1);
   REQUIRE(members.run(0, bytes));
@@ -280,7 +280,7 @@ TEST_CASE("what a lost member leaves out ends the order, clearly", "[ordered]") 
   }
 }
 
-TEST_CASE("a member that lies about numbers ends the order for all, and no connection",
+TEST_CASE("a member that sends forged numbers ends the order for all, and no connection",
           "[ordered]") {
   Members members(3);
   const auto bytes = bytes_of(8, 1);

@@ -41,7 +41,8 @@ TEST_CASE("a message goes out in full packets under numbers in a row, the last o
   }
 }
 
-TEST_CASE("a message is busy while it asks, or one of its packets waits", "[ordered]") {
+TEST_CASE("a message is busy while its request is under way or one of its packets waits",
+          "[ordered]") {
   Outgoing out;
   out.begin({});
   out.give_up();

@@ -26,7 +26,7 @@ void refuse(Receiving&, const Pairing::Offered&) { FAIL("nobody waits"); }
 
 }  // namespace
 
-TEST_CASE("pairing: of a tag on which nobody waits nothing is remembered", "[partitioned]") {
+TEST_CASE("pairing: a tag without waiting requests takes no memory", "[partitioned]") {
   Pairing sender, receiver;
   for (std::int32_t tag = 0; tag < 1000; ++tag) {
     const auto one = receive(tag), other = receive(tag);
@@ -48,7 +48,7 @@ TEST_CASE("pairing: of a tag on which nobody waits nothing is remembered", "[par
   CHECK(sender.keys() == 0);
 }
 
-TEST_CASE("pairing: the k-th send of a tag is for its k-th receive, whatever comes first",
+TEST_CASE("pairing: the k-th send of a tag is for its k-th receive, whichever comes first",
           "[partitioned]") {
   Random random(3);
   for (int round = 0; round < 300; ++round) {

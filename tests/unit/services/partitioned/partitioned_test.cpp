@@ -104,7 +104,7 @@ TEST_CASE("a request that is freed while it is active ends first", "[partitioned
   CHECK(in.bytes == out.bytes);
 }
 
-TEST_CASE("a peer that dies ends what is under way, and what is begun later", "[partitioned]") {
+TEST_CASE("a peer that is killed ends epochs that are under way or begun later", "[partitioned]") {
   const World::Node dead = GENERATE(0u, 1u);
   Setting setting(4, 1);
   Mine out, in;

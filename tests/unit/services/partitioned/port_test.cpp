@@ -74,7 +74,7 @@ TEST_CASE("an offer without a credit waits, and is taken back with the service",
   CHECK(at.port.waiting.empty());
 }
 
-TEST_CASE("a send of a peer that is lost ends, and the host is told once, in its own call",
+TEST_CASE("a send to a lost peer ends, and the host is notified once, in its own call",
           "[partitioned]") {
   Process at;
   partitioned::Sending& send = at.offer();

@@ -303,7 +303,7 @@ TEST_CASE("the k-th send is for the k-th receive of its key", "[partitioned]") {
   }
 }
 
-TEST_CASE("a receive that is too short is cut, one that is too long is told how much has come",
+TEST_CASE("a receive that is too short is cut, and one that is too long gets the number of bytes",
           "[partitioned]") {
   const std::size_t room = GENERATE(as<std::size_t>{}, 6, 40);
   ProtocolWorld world(5);
@@ -342,7 +342,7 @@ TEST_CASE("partitions that cannot be ready are refused", "[partitioned]") {
   CHECK(world.side(0).ready(send, 3, 3, kLater));
 }
 
-TEST_CASE("who is lost ends all epochs, those to come too", "[partitioned]") {
+TEST_CASE("a lost peer ends all epochs, also later ones", "[partitioned]") {
   ProtocolWorld world;
   std::vector<std::byte> data(8), place(8);
   Sending& send = world.side(0).offer(ProtocolWorld::key(), nullptr, data.data(), 2, 4);
@@ -365,7 +365,7 @@ TEST_CASE("who is lost ends all epochs, those to come too", "[partitioned]") {
   CHECK(ended[1].status == Status::lost);
 }
 
-TEST_CASE("requests that are freed leave nothing behind, and frames for them are nobody's",
+TEST_CASE("requests that are freed leave nothing behind, and frames for them are dropped",
           "[partitioned]") {
   ProtocolWorld world;
   std::vector<std::byte> data(8), place(8);

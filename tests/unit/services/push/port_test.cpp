@@ -62,7 +62,7 @@ struct Fetched : Operation {
 
 }  // namespace
 
-TEST_CASE("nothing is pushed to whom a copy within the call reaches", "[push]") {
+TEST_CASE("nothing is pushed to a peer that a copy within the call reaches", "[push]") {
   Pusher at;
   at.port.traits.copies_at_once = true;
   CHECK(at.push(100) == 0);
@@ -98,10 +98,8 @@ TEST_CASE("fragments behind one without a credit wait, and are taken back with t
   CHECK(at.port.waiting.empty());
 }
 
-TEST_CASE(
-    "who has too much under way looks once whether some has been taken, unless there are "
-    "several threads",
-    "[push]") {
+TEST_CASE("a single-threaded sender at its limit of bytes makes one pass to find releases",
+          "[push]") {
   Pusher at;
   at.host.threads = GENERATE(false, true);
   const std::uint64_t first = at.push(limits::kPushMessage);
@@ -112,8 +110,7 @@ TEST_CASE(
   CHECK((at.push(limits::kPushMessage) != 0) == !at.host.threads);
 }
 
-TEST_CASE("what has come for the host is told of in its own call, and answered together",
-          "[push]") {
+TEST_CASE("fetched messages are reported in a call of the host, and released together", "[push]") {
   Pusher at;
   std::array<std::byte, 64> place{};
   Fetched fetched(at.host);
@@ -128,7 +125,7 @@ TEST_CASE("what has come for the host is told of in its own call, and answered t
   CHECK(place.back() == std::byte{9});
 }
 
-TEST_CASE("of a peer that is lost nothing is waited for", "[push]") {
+TEST_CASE("fetches from a lost peer end as unreachable", "[push]") {
   Pusher at;
   std::array<std::byte, 64> place{};
   Fetched fetched(at.host);

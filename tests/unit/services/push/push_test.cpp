@@ -190,7 +190,7 @@ TEST_CASE("no more is pushed than its receiver keeps, until it has taken some", 
   CHECK(setting.receiver.kept(setting.from) == numbers.size() * size);
   CHECK(setting.world.ni(1).counters().get(Counter::pushes_dropped) == 0);
   CHECK(setting.push(size) == 0);
-  SECTION("it says so itself, of those that follow each other") {
+  SECTION("the receiver reports consecutive numbers by itself") {
     std::uint64_t more = 0;
     for (const std::uint64_t number : numbers) REQUIRE(setting.fetch(number, size));
     REQUIRE(setting.world.settle());
@@ -207,7 +207,7 @@ TEST_CASE("no more is pushed than its receiver keeps, until it has taken some", 
     CHECK(setting.push(size) != 0);
     CHECK(setting.push(size) == 0);
   }
-  SECTION("and who offers looks whether it has said so") {
+  SECTION("and the sender looks for that report when it offers a message") {
     for (const std::uint64_t number : numbers) REQUIRE(setting.fetch(number, size));
     // Only the receiver makes progress.
     for (int i = 0; i < 1000; ++i) {
@@ -218,7 +218,7 @@ TEST_CASE("no more is pushed than its receiver keeps, until it has taken some", 
   }
 }
 
-TEST_CASE("who says of a message what cannot be is not believed", "[push]") {
+TEST_CASE("forged releases of messages are rejected", "[push]") {
   Setting setting;
   REQUIRE(setting.push(8) != 0);
   REQUIRE(setting.world.settle());
@@ -233,7 +233,8 @@ TEST_CASE("who says of a message what cannot be is not believed", "[push]") {
   CHECK(setting.world.ni(0).peers().at(setting.to).is_lost() == !whole);
 }
 
-TEST_CASE("messages that nobody fetches take a bounded place, and their sender is told", "[push]") {
+TEST_CASE("messages that are not fetched take bounded memory, and their sender is notified",
+          "[push]") {
   Setting setting;
   const std::size_t size = limits::kPushMessage;
   std::vector<std::uint64_t> numbers;
@@ -255,7 +256,7 @@ TEST_CASE("messages that nobody fetches take a bounded place, and their sender i
   CHECK(refused == 256);
 }
 
-TEST_CASE("of a message that is released nothing is read any more", "[push]") {
+TEST_CASE("the memory of a released message is not read any more", "[push]") {
   Setting setting(1, 1);
   const std::size_t size = limits::kPushMessage;
   SECTION("before it is pushed") {
@@ -275,7 +276,7 @@ TEST_CASE("of a message that is released nothing is read any more", "[push]") {
   CHECK(setting.push(100) != 0);
 }
 
-TEST_CASE("who is lost leaves nobody waiting for what it has announced", "[push]") {
+TEST_CASE("a lost peer ends the fetches of its messages", "[push]") {
   Setting setting;
   const std::uint64_t number = setting.push(2000);
   REQUIRE(setting.fetch(number, 2000));

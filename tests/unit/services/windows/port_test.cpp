@@ -127,7 +127,7 @@ TEST_CASE("an acknowledgement from a target that was never used is ignored", "[w
   CHECK(at.window->flush(1) == WindowStatus::ok);
 }
 
-TEST_CASE("of a put that has no credit a copy waits, and the next ones behind it", "[windows]") {
+TEST_CASE("a put without a credit waits as a copy, and later puts wait behind it", "[windows]") {
   Member at;
   at.locks();
   at.port.credit[1] = false;
@@ -187,7 +187,8 @@ TEST_CASE("a small put by a link that copies within the call needs a lock that n
   CHECK(at.window->flush(1) == WindowStatus::ok);
 }
 
-TEST_CASE("what cannot be copied within the call after all goes by the link", "[windows]") {
+TEST_CASE("a put that the link does not copy within the call completes later by the link",
+          "[windows]") {
   Member at;
   at.links.native = true;
   at.links.copies = false;
@@ -327,8 +328,9 @@ TEST_CASE("small puts that are to be copied to a lost member are dropped", "[win
   CHECK(at.port.sent.empty());
 }
 
-TEST_CASE("who asks for memory is answered in frames, and its buffer is free after the last",
-          "[windows]") {
+TEST_CASE(
+    "the requester of memory gets it in frames, and its receive buffer is free after the last",
+    "[windows]") {
   Member at;
   const std::uint64_t bytes = 2000;  // as much as two frames carry
   const WindowHead head = at.asks(WindowKind::get, bytes);
@@ -343,7 +345,7 @@ TEST_CASE("who asks for memory is answered in frames, and its buffer is free aft
   CHECK(at.port.released == std::vector<PeerId>{1});
 }
 
-TEST_CASE("what waits for a get ends when its window goes, and frees the buffer once",
+TEST_CASE("the frames of a get end with the window, and its receive buffer is freed once",
           "[windows]") {
   Member at;
   const WindowHead head = at.asks(WindowKind::get, 2000);
@@ -370,7 +372,8 @@ TEST_CASE("a member that is lost ends a wait, and its operations", "[windows]") 
   CHECK(told == std::vector<std::pair<void*, WindowStatus>>{{&request, WindowStatus::lost}});
 }
 
-TEST_CASE("frames of a member come from its own peer, and late ones are for nobody", "[windows]") {
+TEST_CASE("frames of a member are accepted from its own peer alone, and late ones are dropped",
+          "[windows]") {
   Member at;
   const std::uint64_t value = 9;
   struct {

@@ -303,7 +303,7 @@ TEST_CASE("access epochs in all interleavings: completes are never early", "[win
 }
 
 // Members 2 and 3 each hold a lock and request the other's. A writer waits for each lock.
-TEST_CASE("locks of all: a writer that waits holds up nobody who holds another", "[windows]") {
+TEST_CASE("locks of all: a writer that waits delays no holder of another lock", "[windows]") {
   for (const bool all_at_once : {true, false}) {
     ProtocolWorld world(6);
     const auto arrive = [&] {

@@ -53,8 +53,7 @@ TEST_CASE("every operation takes the way that the table says", "[windows]") {
 }
 
 // No other trait matters, such as a link's name.
-TEST_CASE("a link that copies within the call is asked to, and one that does not is not",
-          "[windows]") {
+TEST_CASE("a put is made within the call exactly if the link copies within the call", "[windows]") {
   const Shape word{Shape::Kind::put, true, false, 8};
   const Moment held{true, true, true, false};
   Reach reach{false, true, true, true, true};

@@ -33,7 +33,7 @@ TEST_CASE("a window is freed while posts of another one wait", "[windows]") {
 }
 
 // The request is that of another thread's next lock.
-TEST_CASE("a lock that has been asked for is waited for before it is given back", "[windows]") {
+TEST_CASE("a lock that has been requested is acquired before it is released", "[windows]") {
   Setting at(3, {.initial_window = 8});
   REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
   {
@@ -50,7 +50,7 @@ TEST_CASE("a lock that has been asked for is waited for before it is given back"
   CHECK(at.words(1)[3] == 5);
 }
 
-TEST_CASE("memory that is detached while an operation waits is not written, and the epoch says so",
+TEST_CASE("memory that is detached while an operation waits is not written, and the epoch fails",
           "[windows]") {
   Setting at(1, {}, Flavor::dynamic);
   const std::uint32_t self = 0;

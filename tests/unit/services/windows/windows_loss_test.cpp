@@ -53,7 +53,7 @@ TEST_CASE("a flush waits for the last of thousands of millions of fragments", "[
   }
 }
 
-TEST_CASE("whoever waits for a member that is lost stops waiting", "[windows]") {
+TEST_CASE("calls that wait for a lost member return", "[windows]") {
   Setting at(2);
   std::uint64_t value = 3;
   int request = 0;
@@ -94,7 +94,7 @@ TEST_CASE("hostile frames change nothing, and most end the connection", "[window
     at.settle();
     REQUIRE_FALSE(at.broke(1));
   }
-  SECTION("outside the window: refused, and told") {
+  SECTION("outside the window: refused, and reported") {
     for (const Run& run : {Run{-8, 8, 0, 1}, Run{kWords * 8 - 4, 8, 0, 1}, Run{0, 8, 1 << 20, 2},
                            Run{INT64_MAX - 4, 8, 0, 1}, Run{8, 8, -16, 2}}) {
       Setting at(2);

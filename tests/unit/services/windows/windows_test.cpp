@@ -152,7 +152,7 @@ TEST_CASE("small puts and gets take the link's own way where it is one-sided", "
   CHECK(at.world.ni(0).counters().get(Counter::get_native_bytes) == 8);
 }
 
-TEST_CASE("who polls mapped memory serves the others", "[windows]") {
+TEST_CASE("a rank that polls mapped memory serves the others", "[windows]") {
   Setting at(2);
   std::uint64_t one = 1;
   std::uint64_t seen = 0;
@@ -289,7 +289,7 @@ TEST_CASE("a last fragment that overtakes the others ends nothing before them", 
   REQUIRE(done);
 }
 
-TEST_CASE("an exclusive lock keeps everybody else out, in the order of asking", "[windows]") {
+TEST_CASE("an exclusive lock keeps all others out, in the order of their requests", "[windows]") {
   Setting at(3);
   std::uint64_t one = 1;
   std::uint64_t seen = 99;
@@ -305,7 +305,7 @@ TEST_CASE("an exclusive lock keeps everybody else out, in the order of asking", 
   REQUIRE(seen == 1);
 }
 
-TEST_CASE("a target refuses what is outside of what it has attached", "[windows]") {
+TEST_CASE("a target refuses operations outside its attached memory", "[windows]") {
   Setting at(2, {.initial_window = 2}, Flavor::dynamic);
   std::uint64_t value = 3;
   const auto address = reinterpret_cast<std::int64_t>(at.words(1));
@@ -381,7 +381,7 @@ TEST_CASE("attached regions that touch each other are one", "[windows]") {
   }
 }
 
-TEST_CASE("an error of before leaves nobody with half a lock", "[windows]") {
+TEST_CASE("an earlier error leaves no rank with half a lock", "[windows]") {
   Setting at(2, {.initial_window = 2}, Flavor::dynamic);
   std::uint64_t value = 3;
   Word outside(nullptr);
