@@ -15,7 +15,7 @@ accounted() {
   ((sent + fetched >= payload)) || fail "$payload bytes were sent, the counters know of $sent + $fetched ($*)"
   # Headers and control frames come on top, but not as much again.
   ((sent + fetched <= payload + payload / 4 + messages * 256 + 100000)) ||
-    fail "$payload bytes were sent, the counters say $sent + $fetched ($*)"
+    fail "$payload bytes were sent, the counters have $sent + $fetched ($*)"
   # Bytes that rank 0 fetched itself (a get that needs no help of rank 1) count as its bytes_received, and in no
   # bytes_sent.
   ((received >= payload)) || fail "$payload bytes came, the counters know of $received ($*)"

@@ -62,7 +62,7 @@ run_job 60 4 --mca btl lfc --mca btl_lfc_interface lo --mca coll_lfc_colour red 
 job_is_ok "unknown parameters"
 unset OMPI_MCA_osc_neon_verbos
 told='btl_lfc_interface (did you mean btl_lfc_interfaces?), coll_lfc_colour, osc_neon_verbos (did you mean osc_neon_verbose?)'
-[[ $(grep -ac 'lfc: unknown parameters' "$output") == 1 ]] || fail "not one line tells of unknown parameters"
+[[ $(grep -ac 'lfc: unknown parameters' "$output") == 1 ]] || fail "the number of lines about unknown parameters is not 1"
 grep -aqF "lfc: unknown parameters are set, and change nothing: $told" "$output" || fail "unknown parameters are not named"
 # Unknown parameters of a parameter file; one that is set in both places is named once.
 parameters=$scratch/parameters
@@ -80,7 +80,7 @@ mpirun() { taskset -c "$processor" mpirun "$@"; }
 for verbose in 0 1 2; do
   run_job 120 3 --mca btl lfc --mca btl_lfc_policy fixed --mca btl_lfc_verbose $verbose mpi_ring
   job_is_ok "fixed without a processor, verbose $verbose"
-  [[ $(grep -ac 'btl lfc: policy fixed refused (.*), floating instead$' "$output") == 1 ]] || fail "not one line says that fixed is refused"
+  [[ $(grep -ac 'btl lfc: policy fixed refused (.*), floating instead$' "$output") == 1 ]] || fail "the number of lines that report fixed as refused is not 1"
   [[ $(grep -ac 'btl lfc: policy fixed refused (.*), floating instead; links ' "$output") == $((verbose == 2 ? 3 : verbose)) ]] ||
     fail "verbose $verbose: too many ranks print their links, or too few"
 done
@@ -88,5 +88,5 @@ unset -f mpirun
 
 run_job 60 2 --mca btl vader,self --mca btl_lfc_interface lo mpi_ring
 job_is_ok "unknown parameters of a transport that is not asked for"
-! grep -aq 'unknown' "$output" || fail "unknown parameters of a transport that is not asked for are told"
+! grep -aq 'unknown' "$output" || fail "unknown parameters of an unselected transport are reported"
 echo ok

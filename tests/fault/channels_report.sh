@@ -91,7 +91,7 @@ done
 
 run_job 100 2 "${lfc[@]}" --mca coll_lfc_channels bind mpi_counted_messages
 job_is_ok "no report"
-! grep -q '^lfc-report' "$output" || fail "there is a report that nobody requested"
+! grep -q '^lfc-report' "$output" || fail "there is a report although none was requested"
 run 2 off
 ! grep -q '^lfc-report' "$output" || fail "there is a report without channels"
 
@@ -107,8 +107,8 @@ END
   chmod +x "$scratch/rank"
   run_job 100 3 "${lfc[@]}" "$scratch/rank"
   job_is_ok "a rank with $other"
-  (($(grep -c '^lfc-report' "$output") == 1)) || fail "no line, or several, tell that there is no report: $other"
-  grep -q '^lfc-report is not there' "$output" || fail "the line does not tell that there is no report: $other"
+  (($(grep -c '^lfc-report' "$output") == 1)) || fail "the number of lines about the missing report is not 1: $other"
+  grep -q '^lfc-report is not there' "$output" || fail "the line does not report that there is no file: $other"
 done
 nothing_left
 echo ok

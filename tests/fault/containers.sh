@@ -41,7 +41,7 @@ try() {
   [[ $(grep -ac "^lfc-stats .* links=[a-z:0-9,]*$link:" "$output") == 4 ]] || fail "$name: not all over $link"
   [[ $link == tcp ]] || ! grep -a '^lfc-stats .*tcp:' "$output" || fail "$name: also over tcp"
   told=$(grep -ac 'communicate over tcp, because' "$output") || true
-  [[ $told == $([[ $link == tcp ]] && echo 1 || echo 0) ]] || fail "$name: told $told times"
+  [[ $told == $([[ $link == tcp ]] && echo 1 || echo 0) ]] || fail "$name: reported $told times"
   nothing_left
   echo "$name: $link, $seconds s"
 }

@@ -36,6 +36,6 @@ done
 
 limited "-n $((ranks / 2 + 20))" single
 ((code != 0)) || fail "half the descriptors are enough"
-grep -aq 'ulimit -n' "$output" || fail "nothing is said of the limit"
+grep -aq 'ulimit -n' "$output" || fail "the limit is not reported"
 grep -a 'ulimit -n' "$output" | head -n 1
 echo ok

@@ -20,7 +20,7 @@ for ranks in 2 8; do
     for ((rank = 0; rank < ranks; ++rank)); do
       grown=$(awk -v r="rank=$rank" '$1 == "flood" && $2 == r && /rss_kib_peak/ {
         split($3, before, "="); split($4, peak, "="); print peak[2] - before[2] }' "$output")
-      [[ -n $grown ]] || fail "rank $rank did not tell its memory"
+      [[ -n $grown ]] || fail "rank $rank did not print its memory"
       ((grown <= bound_kib && grown <= 100000)) ||
         fail "rank $rank grew by $grown KiB; bound $bound_kib KiB, payload 200000 KiB (links $links)"
     done

@@ -29,7 +29,7 @@ well() { # well NAME INTERFACES INTERFACES ADDRESS...: the job must end well, an
   job "$1" "$2" "$3" --mca btl_lfc_connect_timeout 5 "${more[@]}"
   job_is_ok "$1"
   for address in "${@:4}"; do
-    grep -aqE "connecting to \[?$address\]?:[0-9]+ of lfc-[01] from [^ ]+: .*" "$output" || fail "$1: nobody talks to $address"
+    grep -aqE "connecting to \[?$address\]?:[0-9]+ of lfc-[01] from [^ ]+: .*" "$output" || fail "$1: no rank connects to $address"
   done
   (($(stat_of 0 rails_lost) + $(stat_of 1 rails_lost) == 0)) || fail "$1: a rail was lost"
   (($(stat_of 0 peers_broken) == 0)) || fail "$1: a peer was lost"
@@ -39,7 +39,7 @@ more=()
 
 well "opposite order" eth1,eth2 eth2,eth1 '10\.77\.1\.[12]' '10\.77\.2\.[12]'
 well "a subnet that one node has" eth1,eth2 eth2 '10\.77\.2\.[12]'
-grep -aq 'rail eth1 to node lfc-[01] is left out' "$output" || fail "nobody says that eth1 is left out"
+grep -aq 'rail eth1 to node lfc-[01] is left out' "$output" || fail "eth1 is not reported as left out"
 
 for i in 0 1; do
   node $i ip link add virbr0 type veth peer name virbr0x
@@ -49,7 +49,7 @@ for i in 0 1; do
 done
 well "a bridge of its own in front on one node" eth1 virbr0,eth1 '10\.77\.1\.[12]'
 well "a bridge of its own in front on both" virbr0,eth1 virbr0,eth1 '10\.77\.1\.[12]'
-grep -aq 'rail virbr0 to node lfc-[01] is left out.*192\.168\.122\.1' "$output" || fail "nobody says that virbr0 is left out"
+grep -aq 'rail virbr0 to node lfc-[01] is left out.*192\.168\.122\.1' "$output" || fail "virbr0 is not reported as left out"
 well "nothing named" ^eth0 ^eth0,eth2 '10\.77\.1\.[12]'
 
 for i in 0 1; do
@@ -73,7 +73,7 @@ speed() { # speed DEVICE MBIT/S SUBNET: makes a device that reports this speed, 
   exec {said}< <(exec "$tree/tests/fault/cable.py" "$1" "$2" "lfc-$LFC_LAB-0" "10.77.$3.1/24" "lfc-$LFC_LAB-1" "10.77.$3.2/24" 2>&1)
   cables+=($!)
   read -r -t 10 -u "$said" line || true
-  [[ $line == up ]] || fail "no cable of $2 Mbit/s: $line"
+  [[ $line == up ]] || fail "no interface of $2 Mbit/s: $line"
 }
 leads() { # leads ADDRESS
   grep -aqE "connecting to $1:[0-9]+ of .*, leads" "$output" || fail "it is not $1 that leads"
@@ -85,7 +85,7 @@ if [[ -w /dev/net/tun ]]; then
   leads '10\.77\.4\.[12]'
   ! grep -aq 'connecting to 10\.77\.3' "$output" || fail "1 Gbit/s is used beside 25"
   grep -aq 'rail eth3 to node lfc-[01] is left out: to rank [01], where .*: with 1000 Mbit/s it is slower than a quarter of the best, 25000 Mbit/s' "$output" ||
-    fail "nobody says that 1 Gbit/s is left out"
+    fail "1 Gbit/s is not reported as left out"
   well "10 and 25 Gbit/s" eth1:4,eth4:4 eth1:4,eth4:4 '10\.77\.1\.[12]' '10\.77\.4\.[12]'
   leads '10\.77\.4\.[12]'
   well "1 and 10 Gbit/s, none named" ^eth0,eth2,eth4 ^eth0,eth2,eth4 '10\.77\.1\.[12]'
@@ -107,8 +107,8 @@ table inet wall {
 N
   done
   job "a firewall" eth1:4 eth1:4 --mca btl_lfc_connect_timeout 2
-  ((code != 0)) || fail "the job says that it did well behind a firewall"
-  grep -aqE 'lost process .*firewall\? LFC listens on 10\.77\.1\.[12]:[0-9]+' "$output" || fail "no line tells of the firewall"
+  ((code != 0)) || fail "the job succeeds behind a firewall"
+  grep -aqE 'lost process .*firewall\? LFC listens on 10\.77\.1\.[12]:[0-9]+' "$output" || fail "the firewall is not reported"
   nothing_left
   more=(--mca btl_lfc_ports 5000-5003)
   well "a firewall that lets a range of ports pass" eth1:4 eth1:4 '10\.77\.1\.[12]'

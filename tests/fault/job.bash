@@ -107,7 +107,7 @@ run_job() { # run_job LIMIT RANKS MPIRUN-ARGS... mpi_PROGRAM ARGS...
 
 job_is_ok() {
   ((code == 0)) || fail "exit code $code: $*"
-  grep -aqx ok "$output" || fail "the program did not say ok: $*"
+  grep -aqx ok "$output" || fail "the program did not print ok: $*"
 }
 
 pid_of_rank() { # waits until it has begun; a busy machine takes its time

@@ -63,8 +63,8 @@ for call in "${calls[@]}"; do
   done
   [[ -z $(rank_pids) ]] || fail "ranks still wait 60 s after one was killed in $call"
   grep -aqE '^(coll lfc: rank 2 of MPI_COMM_WORLD( on node [^ ]+)? has ended|.*btl lfc: lost process .*, rank 2 on node )' "$output" ||
-    fail "nobody said who was lost in $call"
-  (($(grep -ac '^coll lfc: .* has ended' "$output") <= 1)) || fail "more than one rank of the node said who was lost in $call"
+    fail "no rank reported the lost rank in $call"
+  (($(grep -ac '^coll lfc: .* has ended' "$output") <= 1)) || fail "more than one rank of the node reported the lost rank in $call"
   kill "$job_pid" 2>/dev/null || true
   end_job 60
   echo "here, nobody told: killed in $call: all ended after $((tries / 10)).$((tries % 10)) s"

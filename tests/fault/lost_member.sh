@@ -34,7 +34,7 @@ alone() { # alone LINKS WAY OPTIONS...
   kill -KILL "$job_pid" 2>/dev/null || true
   end_job 60
   ! grep -aq -e 'came back' -e '^HANG' "$output" || fail "a rank did not notice: $*"
-  grep -aqE "$reasons" "$output" || fail "no line says why the job ended: $*"
+  grep -aqE "$reasons" "$output" || fail "the reason for the end of the job is not reported: $*"
   nothing_left
   echo "waiting in $*: over after $seconds s: $(grep -aom1 -E "$reasons" "$output")"
 }
@@ -46,6 +46,6 @@ done
 # The normal case: mpirun ends the remaining ranks.
 start_job 3 --mca btl lfc --mca osc neon neon_lost --wait lock --allocate
 end_job 60
-((code != 0)) || fail "a rank died, but the job ended without an error"
+((code != 0)) || fail "a rank was killed, but the job ended without an error"
 nothing_left
 echo ok

@@ -15,7 +15,7 @@ with_other() { # with_other COMPONENT: a job that takes this component from the 
   run_job 60 2 --mca mca_base_component_path "$mixed:SYS_DEFAULT" --mca btl lfc,vader,self --mca osc neon,rdma,sm,pt2pt \
     "$LFC_TESTS_BIN/mpi_ring"
   # This component prints it, or the others do, if it came first and brought its own liblfc.
-  grep -aq "the liblfc that was found beside it is of another build" "$output" || fail "nothing is said of $1"
+  grep -aq "the liblfc that was found beside it is of another build" "$output" || fail "$1 is not reported"
   job_is_ok "$1 of another build"
 }
 

@@ -27,8 +27,8 @@ for arguments in '--mca btl vader,self' '--mca btl tcp,self --mca osc pt2pt' '--
   for ((tries = 0; tries < 5; ++tries)); do
     ! same "$arguments" || break
   done
-  ((tries < 5)) || fail "the plugin changes a job that does not ask for it ($arguments)"
-  grep -aq '^footprint rank=1 threads=[1-9]' "$scratch/with" || fail "mpi_footprint did not tell its threads"
+  ((tries < 5)) || fail "the plugin changes a job that does not select it ($arguments)"
+  grep -aq '^footprint rank=1 threads=[1-9]' "$scratch/with" || fail "mpi_footprint did not print its threads"
   echo "mpirun $arguments: $(grep 'rank=0' "$scratch/with")"
 done
 

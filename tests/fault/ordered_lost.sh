@@ -16,5 +16,5 @@ for links in loop,shm loop,tcp; do
   echo "$links: $(grep -a '^survivor ' "$output" | sort | tr '\n' ';') after $seconds s"
   nothing_left
 done
-((told > 0)) || fail "no survivor has been told"
+((told > 0)) || fail "no survivor was notified"
 echo ok

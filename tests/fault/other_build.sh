@@ -13,7 +13,7 @@ mixed() { # mixed BTLS
   run_job 60 2 --mca btl "$1" bash -c '[[ $OMPI_COMM_WORLD_RANK != 1 ]] ||
     export OMPI_MCA_mca_base_component_path=$0:SYS_DEFAULT
     exec "$1"' "$other" "$LFC_TESTS_BIN/mpi_ring"
-  grep -aq 'cannot reach process .*another build of LFC' "$output" || fail "nothing is said of the other build, --mca btl $1"
+  grep -aq 'cannot reach process .*another build of LFC' "$output" || fail "the other build is not reported, --mca btl $1"
 }
 
 mixed lfc,vader,self

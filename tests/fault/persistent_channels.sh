@@ -20,7 +20,7 @@ for rank in 0 1; do
 done
 run_job 100 2 "${said[@]}" mpi_persistent_channels --programs 2
 job_is_ok "the same without"
-[[ -z $(of_channels 0 sent) ]] || fail "there are channels that nobody asked for"
+[[ -z $(of_channels 0 sent) ]] || fail "there are channels although none were requested"
 run_job 100 2 "${bind[@]}" mpi_threads
 job_is_ok "several threads"
 [[ -z $(of_channels 0 sent) ]] || fail "there are channels in a program with several threads"
@@ -32,7 +32,7 @@ if mpirun --version | grep -q ' 5\.'; then
   run_job 100 2 "${bind[@]}" --mca coll_lfc_verbose 1 --with-ft ulfm mpi_persistent_channels --programs 2
   job_is_ok "the same, with fault tolerance"
   [[ -z $(of_channels 0 sent) ]] || fail "there are channels with fault tolerance"
-  grep -q 'they need ob1, one thread, and mpi_ft_enable 0' "$output" || fail "no line tells why there are no channels"
+  grep -q 'they need ob1, one thread, and mpi_ft_enable 0' "$output" || fail "the reason for no channels is not reported"
 fi
 # Messages by vader and frames of channels would overtake each other.
 run_job 100 2 --mca coll_lfc_stats 1 --mca coll_lfc_channels bind \
@@ -51,9 +51,9 @@ printf 'lfc-plan version=2 ranks=7 program=mpi_ring digest=any\nopen every\n' >"
 for file in "$scratch/plan" "$scratch/none"; do
   run_job 100 2 "${said[@]}" --mca coll_lfc_channels "plan:$file" mpi_ring
   job_is_ok "a plan that is of no use: $file"
-  (($(grep -c "coll_lfc_channels plan:$file: " "$output") == 1)) || fail "no line, or several, tell why $file is not used"
+  (($(grep -c "coll_lfc_channels plan:$file: " "$output") == 1)) || fail "the number of lines about $file, which is not used, is not 1"
   [[ -z $(of_channels 0 sent) ]] || fail "there are channels without a plan"
 done
-grep -q 'No such file' "$output" || fail "the line does not tell that there is no such file"
+grep -q 'No such file' "$output" || fail "the line does not report that there is no such file"
 nothing_left
 echo ok

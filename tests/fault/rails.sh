@@ -29,7 +29,7 @@ start_job 2 --mca btl lfc,tcp,self --mca btl_tcp_if_include eth0 bash -c \
   'export OMPI_MCA_btl_lfc_interfaces=eth$((OMPI_COMM_WORLD_RANK + 1)); exec "$@"' apart mpi_stream --mebibytes 1
 end_job 60
 job_is_ok "ranks out of each other's reach"
-grep -aEq 'coll lfc: rank [0-9]+ of MPI_COMM_WORLD.* cannot be reached by LFC: .*' "$output" || fail "coll lfc did not say what is wrong"
+grep -aEq 'coll lfc: rank [0-9]+ of MPI_COMM_WORLD.* cannot be reached by LFC: .*' "$output" || fail "coll lfc did not report the reason"
 nothing_left
 echo "ranks out of each other's reach: $seconds s"
 echo ok

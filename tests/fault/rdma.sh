@@ -15,7 +15,7 @@ unset "${!OMPI_MCA_btl_lfc_@}"
 # job NAME PATTERN MPIRUN-ARGS...: must end well and print `ok`
 job() {
   expect 0 "$2" box mpirun --limit 150 --mca btl lfc --mca btl_lfc_verbose 2 "${@:3}"
-  grep -qx ok <<<"$output" || fail "$1: the program did not say ok: $output"
+  grep -qx ok <<<"$output" || fail "$1: the program did not print ok: $output"
   echo "$1: as it must be"
 }
 by_tcp() { grep -q 'links loop shm tcp' <<<"$output" || fail "$1: another node has other links: $output"; }
@@ -23,7 +23,7 @@ by_tcp() { grep -q 'links loop shm tcp' <<<"$output" || fail "$1: another node h
 # --- by default
 expect 0 '^  verbs +works \(by default, between nodes\): ' box run "$LFC_BUILD/default/bin/lfc-info"
 grep -qE '^  rxe0:1 +RoCE, GID 10.79.0.1, .* active: used between nodes' <<<"$output" ||
-  fail "the port is not told: $output"
+  fail "the port is not reported: $output"
 job "a device on both nodes" 'links loop shm verbs tcp' "$programs/mpi_ring"
 (($(grep -c 'links loop shm verbs tcp' <<<"$output") == 2)) || fail "one node has other links: $output"
 expect 0 'links loop shm' box run mpirun -n 2 --oversubscribe --mca btl lfc --mca btl_lfc_verbose 1 "$programs/mpi_ring"
@@ -65,7 +65,7 @@ for ((round = 1; round <= rounds; ++round)); do
     faulted $links other_node 'ip link set eth0 down'
     ((code != 0 && code != 124)) || fail "$links, a port is down: exit code $code: $output"
     grep -qE "lost process .*: rxe0:1, GID 10.79.0.[12] to GID 10.79.0.[12]: ($reasons)" <<<"$output" ||
-      fail "$links, a port is down: the reason is not told: $output"
+      fail "$links, a port is down: the reason is not reported: $output"
     faulted $links other_node 'pkill -KILL mpi_stream'
     ((code != 0 && code != 124)) || fail "$links, a process is killed: exit code $code: $output"
   done

@@ -43,7 +43,7 @@ job_is_ok "ordinary messages with a plan"
 not_for() { # not_for WHY RANKS PROGRAM: the plan is refused with one line, and the job is an ordinary one
   run_job 100 "$2" "${with_plan[@]}" "$(app "$3")" --quick --ways ordinary
   job_is_ok "$1"
-  (($(grep -c "coll_lfc_channels plan:.*$1" "$output") == 1)) || fail "no line, or several, say: $1"
+  (($(grep -c "coll_lfc_channels plan:.*$1" "$output") == 1)) || fail "the number of lines with this text is not 1: $1"
   [[ -z $(here 0) ]] || fail "there are channels by a plan that does not fit: $1"
 }
 not_for 'the plan is for 2 ranks, and the job has 4' 4 md
@@ -55,10 +55,10 @@ job_is_ok "a ring of four"
 rm "$file"
 run_job 100 2 "${record[@]}" mpi_threads
 job_is_ok "several threads"
-(($(grep -c 'nothing is recorded' "$output") == 1)) || fail "no line, or several, tell that nothing is recorded"
+(($(grep -c 'nothing is recorded' "$output") == 1)) || fail "the number of lines about the missing recording is not 1"
 [[ ! -e $file ]] || fail "a program of several threads was recorded"
 run_job 100 2 --mca btl lfc --mca coll_lfc_channels "record:$scratch/no/such" mpi_ring
 job_is_ok "a file that cannot be written"
-(($(grep -c 'cannot be written' "$output") == 1)) || fail "no line tells that the file cannot be written"
+(($(grep -c 'cannot be written' "$output") == 1)) || fail "the unwritable file is not reported"
 nothing_left
 echo ok

@@ -17,7 +17,7 @@ ring_of() {
     connections=$(stat_of "$rank" connections)
     ((connections == 2)) || fail "rank $rank of a ring of $ranks has $connections connections, not 2 (links $links)"
     held=$(stat_of "$rank" memory)
-    ((held > 0)) || fail "rank $rank says that its NI holds nothing"
+    ((held > 0)) || fail "rank $rank reports that its NI holds nothing"
     ((held <= memory)) || memory=$held
   done
   nothing_left

@@ -47,11 +47,11 @@ kill -STOP "$pid" || fail "there is no rank to stop"
 from=$SECONDS
 # The kernel itself gives up after a quarter of an hour.
 end_job $((timeout + 120))
-((code != 0)) || fail "the job says that it did well without a cable"
+((code != 0)) || fail "the job succeeds although the link is cut"
 # Only the side that connected knows a port.
 grep -aEq 'lost process .*10\.77\.1\.[12](:[0-9]+)? of [^ ]+ from 10\.77\.1\.[12]: .*acknowledged nothing for [0-9.]+ s' "$output" ||
-  fail "no line says which host is silent"
-! grep -aE 'lost process .*: Connection timed out' "$output" || fail "a line says no more than the kernel's error"
+  fail "the node without replies is not reported"
+! grep -aE 'lost process .*: Connection timed out' "$output" || fail "a line has only the kernel's error"
 nothing_left
 echo "cable cut: the job ended $((SECONDS - from)) s later"
 echo ok

@@ -38,5 +38,5 @@ expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' s
 expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping ompi5_build
 expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping ompi5_mpi host 2 - mpi ring
 [[ $(tail -n 1 <<<"$output") == chroot13:* ]] || fail "the last line is not the reason: $output"
-[[ $(wc -l <"$scratch/calls") == 1 ]] || fail "the mirror was asked $(wc -l <"$scratch/calls") times"
+[[ $(wc -l <"$scratch/calls") == 1 ]] || fail "the mirror was queried $(wc -l <"$scratch/calls") times"
 echo "a mirror that is away is told apart"

@@ -10,15 +10,15 @@ ring=$LFC_BUILD/default/tests/mpi/mpi_ring
 
 expect 0 '^LFC [0-9.]+, built for Open MPI [45]\.[01], build [0-9a-f]{16}, layout [0-9a-f]{8}$' "$info"
 for link in loop shm; do
-  grep -qE "^  $link +works \(by default\): " <<<"$output" || fail "$link is not told: $output"
+  grep -qE "^  $link +works \(by default\): " <<<"$output" || fail "$link is not reported: $output"
 done
-grep -qE '^  tcp +(works|not here) \(by default\): ' <<<"$output" || fail "tcp is not told: $output"
-grep -qE '^  single copy +(permitted|not permitted: )' <<<"$output" || fail "the kernel's permission is not told: $output"
-grep -qE '^  shm +up to 48 KiB: at once, .* 2 copies' <<<"$output" || fail "the way of a message is not told: $output"
+grep -qE '^  tcp +(works|not here) \(by default\): ' <<<"$output" || fail "tcp is not reported: $output"
+grep -qE '^  single copy +(permitted|not permitted: )' <<<"$output" || fail "the kernel's permission is not reported: $output"
+grep -qE '^  shm +up to 48 KiB: at once, .* 2 copies' <<<"$output" || fail "the path of a message is not reported: $output"
 if grep -q '^  tcp  *works' <<<"$output"; then
-  grep -qE '^ +from there to 256 KiB: pushed: ' <<<"$output" || fail "a push is not told: $output"
+  grep -qE '^ +from there to 256 KiB: pushed: ' <<<"$output" || fail "a push is not reported: $output"
   expect 0 '^ +above: fetched by the receiver' env OMPI_MCA_btl_lfc_push_limit=0 OMPI_MCA_btl_lfc_links=loop,tcp "$info"
-  ! grep -q pushed <<<"$output" || fail "a push that is switched off is told: $output"
+  ! grep -q pushed <<<"$output" || fail "a push that is switched off is reported: $output"
 fi
 
 # The row of policy `auto` agrees with a job of so many ranks.
@@ -44,7 +44,7 @@ for row in "btl +lfc \($own:2\)" "btl_lfc_initial_window 0x4 \($own:5\)" 'btl_lf
 done
 told=$(sed -n 's/^  btl_lfc  *\(links .*\)/\1/p' <<<"$output")
 expect 0 '^ok$' "${files[@]}" "${job[@]}" -n 1 "$ring"
-grep -qF "btl lfc: policy single; $told; frames" <<<"$output" || fail "a job does not open what lfc-info says ($told): $output"
+grep -qF "btl lfc: policy single; $told; frames" <<<"$output" || fail "a job does not open the transports that lfc-info prints ($told): $output"
 grep -qF 'windows 4..32;' <<<"$output" || fail "a job has other windows: $output"
 grep -q 'coll_lfc_fan: 17 (accepted' <<<"$output" || fail "a job does not decline: $output"
 
@@ -68,7 +68,7 @@ touch "$scratch/system/mca_btl_lfc.so"
 found "$scratch/system" "${default[@]}" OMPI_MCA_mca_base_component_path="SYS_DEFAULT:$own"
 found "$own" "${default[@]}" OMPI_MCA_mca_base_component_path="$own:SYS_DEFAULT"
 found 'in none of these folders' "${default[@]}" OMPI_MCA_mca_base_component_path="$scratch/removed:SYS_DEFAULT"
-grep -qE "^  unreadable +$scratch/removed: " <<<"$output" || fail "the folder that is not there is not told: $output"
+grep -qE "^  unreadable +$scratch/removed: " <<<"$output" || fail "the missing folder is not reported: $output"
 # A job prints which library it has loaded.
 expect 0 "btl lfc: build [0-9a-f]{16}, $own/liblfc\.so" "${job[@]}" -n 1 --mca btl lfc "$ring"
 

@@ -26,7 +26,7 @@ set_for_all=$(sed -nE 's/^ *(setenv\("|'"'"')(OMPI_MCA_[a-z_]+).*/\2/p' "$tree/s
 
 # --- texts of errors: each that the components print is in the catalogue beside them, and no other ---
 diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
-  <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than are told"
+  <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than the program prints"
 
 # --- texts name no page of the source tree, because no installation has it ---
 for text in "cat $build/components/help-lfc.txt" "$build/bin/lfc-info --help" "$build/bin/lfc-look --help"; do
@@ -84,7 +84,7 @@ C
 PKG_CONFIG_PATH=$(dirname "$(find "$scratch/moved" -name mpix_neon.pc)")
 export PKG_CONFIG_PATH
 libraries=$(dirname "$PKG_CONFIG_PATH")
-[[ $(pkg-config --modversion mpix_neon lfc_ordered | sort -u) == "$version" ]] || fail "pkg-config tells another version"
+[[ $(pkg-config --modversion mpix_neon lfc_ordered | sort -u) == "$version" ]] || fail "pkg-config prints another version"
 # shellcheck disable=SC2046  # words
 mpicc "$scratch/both.c" -o "$scratch/both" $(pkg-config --cflags --libs mpix_neon lfc_ordered)
 mkdir "$scratch/project"

@@ -71,7 +71,7 @@ kill -KILL "$(</run/lfc-rdma/"$LFC_RDMA_BOX"/0.pid)"
 status=0
 wait $! || status=$?
 ((status == 125)) || fail "a guest's end gives $status"
-grep -q 'node 0 has ended; its console:' "$scratch/dies" || fail "said of a guest's end: $(<"$scratch/dies")"
+grep -q 'node 0 has ended; its console:' "$scratch/dies" || fail "the end of a guest is not reported: $(<"$scratch/dies")"
 expect 1 'rdma-0 DOWN' box status
 expect 0 down box down
 echo "one node: as it must be"

@@ -43,14 +43,14 @@ neon_registrations() { # neon_registrations CACHE: registrations by rank 0 while
   local output
   output=$(timeout 600 mpirun -n 2 --map-by slot:OVERSUBSCRIBE --mca pml ob1 --mca btl lfc --mca osc neon \
     --mca btl_lfc_registration_cache "$1" "$LFC_BUILD/default/tests/neon/neon_counters" --announcements 40 2>&1) ||
-    fail "announcements, $1: $output"
+    fail "announcements of NEON, $1: $output"
   sed -n 's/^40 announcements, \([0-9]*\) registrations$/\1/p' <<<"$output"
 }
 with=$(neon_registrations always)
 without=$(neon_registrations never)
 echo "40 announcements of a buffer: $with registrations with the cache, $without without it"
-((with == 1)) || fail "announcements: $with registrations"
-((without == 40)) || fail "announcements without the cache: $without registrations"
+((with == 1)) || fail "announcements of NEON: $with registrations"
+((without == 40)) || fail "announcements of NEON without the cache: $without registrations"
 
 output=$(timeout 600 mpirun -n 1 --mca btl lfc --mca btl_lfc_registration_cache sometimes "$LFC_BUILD/default/tests/mpi/mpi_ring" 2>&1) &&
   fail "a wrong value was taken"
