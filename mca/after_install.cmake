@@ -1,5 +1,5 @@
-# Runs at the end of `cmake --install`: adds the files that it has written to LIST, which the target `uninstall` reads.
-# So the files of an earlier installation with another prefix stay in the list.
+# Runs at the end of `cmake --install`: adds the files that it has written, and the folders that it has made (CREATED), to
+# LIST, which the target `uninstall` reads. So the files of an earlier installation with another prefix stay in the list.
 set(files "")
 if(EXISTS ${LIST})
   file(STRINGS ${LIST} before)
@@ -12,6 +12,7 @@ endif()
 foreach(file ${CMAKE_INSTALL_MANIFEST_FILES})
   list(APPEND files $ENV{DESTDIR}${file})
 endforeach()
+list(APPEND files ${CREATED})
 list(REMOVE_DUPLICATES files)
 list(JOIN files "\n" text)
 file(WRITE ${LIST} "${text}\n")

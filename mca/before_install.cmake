@@ -1,6 +1,7 @@
 # Runs before `cmake --install` copies files, so that it copies all or none. It checks that all files to install are
 # built (FILES), and that their folders are writable (FOLDERS). The components' folder comes first; relative folders are
-# below the prefix.
+# below the prefix. The folders that are missing become the list CREATED.
+set(CREATED "")
 list(GET FOLDERS 0 components)
 message(STATUS "Components go to ${components} (-DLFC_OMPI_COMPONENTS), all else below ${CMAKE_INSTALL_PREFIX}")
 foreach(file ${FILES})
@@ -10,8 +11,10 @@ foreach(file ${FILES})
 endforeach()
 foreach(folder ${FOLDERS})
   cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX})
+  cmake_path(NORMAL_PATH folder)
   set(place $ENV{DESTDIR}${folder})
   while(NOT EXISTS ${place})
+    list(APPEND CREATED ${place})
     cmake_path(GET place PARENT_PATH place)
   endwhile()
   execute_process(COMMAND test -w ${place} RESULT_VARIABLE not_writable)

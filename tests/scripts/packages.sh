@@ -28,17 +28,37 @@ set_for_all=$(sed -nE 's/^ *(setenv\("|'"'"')(OMPI_MCA_[a-z_]+).*/\2/p' "$tree/s
 diff <(grep -rhoE 'lfc_help\("[^"]+"' "$tree"/{btl_lfc,mca,osc_neon} --include='*.c' | cut -d'"' -f2 | sort -u) \
   <(sed -nE 's/^\[(.*)\]$/\1/p' "$build/components/help-lfc.txt" | sort) || fail "the catalogue has other topics than the program prints"
 
-# --- texts name no page of the source tree, because no installation has it ---
-for text in "cat $build/components/help-lfc.txt" "$build/bin/lfc-info --help" "$build/bin/lfc-look --help"; do
-  ! $text | grep -nE "\.md\b|scripts/|LFC's page" || fail "$text names a file that is not installed (see above)"
-done
-
 # --- an installation, in any folder ---
 DESTDIR=$scratch/copy cmake --install "$build" >/dev/null
 prefix=$(dirname "$(dirname "$(find "$scratch/copy" -name lfc-info)")")
 # The installed programs look for liblfc in its final folder, not in this copy.
 LD_LIBRARY_PATH=$(dirname "$(find "$scratch/copy" -name mca_btl_lfc.so)")
 export LD_LIBRARY_PATH
+
+# Messages, help texts and manual pages name pages by a whole path, and only pages that are installed.
+! grep -rnE '"[^"]*(\.md\b|scripts/)' "$tree"/{btl_lfc,common,mca,osc_neon} --include='*.[ch]' --include='*.[ch]pp' --include='*.def' |
+  grep -vE '%s/|#include' || fail "a text names a file without the installed path (see above)"
+named() { # named TEXT ROOT: checks that the text names pages, and only some that are installed below ROOT
+  local name count=0
+  for name in $(sed 's/\\-/-/g' "$1" | grep -oE '[^] ,`("]*\.md\b'); do
+    [[ $name == *"/share/doc/lfc/"*.md && -s $2${name#\\fB} ]] || fail "${1#"$scratch"/} names $name, which is not installed"
+    count=$((count + 1))
+  done
+  ((count > 0)) || fail "${1#"$scratch"/} names no page"
+}
+for program in lfc-info lfc-look; do
+  "$prefix/bin/$program" --help >"$scratch/$program.help"
+  named "$scratch/$program.help" ''
+done
+named "$LD_LIBRARY_PATH/help-lfc.txt" "$scratch/copy"
+for page in man1/lfc-info.1 man1/lfc-look.1 man3/mpix_neon.3 man3/lfc_ordered.3 man7/btl_lfc.7 man7/coll_lfc.7 man7/osc_neon.7; do
+  named "$prefix/share/man/$page" "$scratch/copy"
+done
+
+# The links of installed pages lead to installed pages.
+while IFS=: read -r page link; do
+  [[ -s $(dirname "$page")/${link%%#*} ]] || fail "$page: $link leads nowhere"
+done < <(cd "$prefix/share/doc/lfc" && grep -roE '\]\([^):#]+\.md' . | sed "s|:\](|:|; s|^\.|$PWD|")
 
 # Every parameter that ompi_info knows of LFC, and every function of the public headers, has its entry.
 for component in "${components[@]}"; do

@@ -31,12 +31,14 @@
 #include "report.hpp"
 #include "settings.hpp"
 #include "sync/asymmetric_fence.hpp"
+#include "tools/pages.hpp"
 
 namespace {
 
 using lfc::heading;
 using lfc::row;
 
+// The place is for the folder of the pages.
 constexpr const char* kHelp =
     "lfc-info [--ranks N]: what LFC would do on this node; no job is started\n"
     "\n"
@@ -53,6 +55,8 @@ constexpr const char* kHelp =
     "Parameters count as in a job. The first of these that sets a parameter wins: Open MPI's\n"
     "openmpi-mca-params-override.conf, the environment (OMPI_MCA_btl_lfc_...),\n"
     "~/.openmpi/mca-params.conf, Open MPI's openmpi-mca-params.conf.\n"
+    "\n"
+    "LFC's pages: %s/README.md\n"
     "\n"
     "Exit status: 0: success; 2: invalid argument.\n";
 
@@ -398,7 +402,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--help" || word == "-h") {
-      std::fputs(kHelp, stdout);
+      std::printf(kHelp, lfc::pages_folder().c_str());
       return 0;
     }
     if (word == "--version") {

@@ -12,10 +12,12 @@
 #include "job.hpp"
 #include "print.hpp"
 #include "process.hpp"
+#include "tools/pages.hpp"
 #include "verdict.hpp"
 
 namespace {
 
+// The place is for the folder of the pages.
 constexpr const char* kHelp =
     "lfc-look PID ... | --job [NUMBER]: what ranks that use LFC do, and which rank holds up the "
     "job\n"
@@ -41,7 +43,8 @@ constexpr const char* kHelp =
     "\n"
     "The verdict says in sentences which rank holds up which: \"rank 3 waits for a credit of rank "
     "5;\n"
-    "rank 5 has not called MPI for 12 s: it computes\".\n"
+    "rank 5 has not called MPI for 12 s: it computes\". This page has an example of each kind:\n"
+    "%s/mca/tools/lfc_look/README.md\n"
     "\n"
     "Exit status: 0: success; 1: no rank was seen; 2: invalid argument.\n";
 
@@ -79,7 +82,7 @@ Wish read_words(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--help" || word == "-h") {
-      std::fputs(kHelp, stdout);
+      std::printf(kHelp, lfc::pages_folder().c_str());
       std::exit(0);
     } else if (word == "--version") {
       std::puts("lfc-look " LFC_VERSION);
