@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # README's lines work as they are written. Jobs print nothing besides their own output, with Open MPI 4.1 and 5.0. If
-# LFC's folder is removed later, other jobs still run.
+# LFC's folder is removed later, other jobs still run. If another LFC is installed for all users, jobs load the user's.
 set -euo pipefail
 . "$(dirname "$0")/expect.bash"
 export LFC_BUILD=${LFC_BUILD:-$tree/build} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -43,4 +43,16 @@ gone=(env OMPI_MCA_mca_base_component_path="SYS_DEFAULT:$scratch/removed" mpirun
   --mca btl "$shared_memory,self" ./app)
 expect 0 '^ok$' advised "${gone[@]}"
 [[ $output == ok ]] || fail "a job without LFC prints more than its own: $output"
+
+# Another LFC is beside Open MPI's own components.
+stock=$(ompi_info --parsable --path pkglibdir)
+mkdir "$scratch/system"
+find "${stock##*:}" -name '*.so' ! -name 'mca_*_lfc.so' ! -name mca_osc_neon.so -exec ln -s -t "$scratch/system" {} +
+cp "$LFC_BUILD"/default/components/* "$scratch/system"
+export OPAL_PKGLIBDIR=$scratch/system
+ours="build [0-9a-f]{16}, $(realpath "$LFC_BUILD/default/components")/liblfc\.so"
+expect 0 "$ours" advised mpirun -n 2 --mca btl lfc --mca btl_lfc_verbose 1 ./app
+grep -qx ok <<<"$output" || fail "a job beside another LFC fails: $output"
+unset OPAL_PKGLIBDIR
+
 echo "advice: ${#jobs[@]} lines of README print their own output"

@@ -82,11 +82,7 @@ void show_plugin(const lfc::Settings& settings) {
   if (plugin.folder == own) return;
   row("WARNING", "a job %s, but this lfc-info belongs to %s",
       plugin.folder.empty() ? "does not find LFC" : "loads another LFC", own.c_str());
-  row("", "%s%s",
-      plugin.folder.empty()
-          ? "to use that: eval \"$(lfc-info --environment)\""
-          : "to use that, name it first: export OMPI_MCA_mca_base_component_path=",
-      plugin.folder.empty() ? "" : (own + ":SYS_DEFAULT").c_str());
+  row("", "to use that: eval \"$(lfc-info --environment)\"");
 }
 
 // --- parameters ---

@@ -42,6 +42,15 @@ std::string in_quotes(std::string_view text) {
   return result + "'";
 }
 
+// Open MPI loads the first component of a name that it finds. Its own folder comes first, unless it holds
+// another LFC: it skips all folders behind one that does not exist.
+std::string path_to_own() {
+  const std::string own = own_components(), system = folder_of("SYS_DEFAULT");
+  const bool is_other = ::access((system + std::string(kFile)).c_str(), R_OK) == 0 &&
+                        std::filesystem::weakly_canonical(system) != own;
+  return is_other ? own + ":SYS_DEFAULT" : "SYS_DEFAULT:" + own;
+}
+
 std::string export_of(const char* name, const std::string& value) {
   return std::string("export ") + name + "=" + value + "\n";
 }
@@ -83,8 +92,7 @@ std::string own_components() {
 std::string environment() {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
   std::string lines = export_of("PATH", in_quotes(program.parent_path().string()) + ":\"$PATH\"");
-  lines +=
-      export_of("OMPI_MCA_mca_base_component_path", in_quotes("SYS_DEFAULT:" + own_components()));
+  lines += export_of("OMPI_MCA_mca_base_component_path", in_quotes(path_to_own()));
 #ifdef LFC_PMIX_COMPONENTS
   // PMIx 5 would take Open MPI's variable for its own, and complain of each file.
   lines += export_of("PMIX_MCA_mca_base_component_path", in_quotes(LFC_PMIX_COMPONENTS));

@@ -27,8 +27,8 @@ struct Plugin {
 // The folder of the components of the build to which this program belongs: that of the loaded liblfc.
 std::string own_components();
 
-// Lines for a shell, with which jobs find that build's components and programs. Open MPI's own folder comes first: it
-// skips all folders behind one that does not exist, so a deleted folder would stop every job of the user.
+// Lines for a shell, with which jobs find that build's components and programs. Open MPI's own folder comes first,
+// because a deleted folder in front of it would stop every job of the user. It comes last only if it holds another LFC.
 std::string environment();
 
 }  // namespace lfc
