@@ -1,5 +1,5 @@
 /* Failures: how LFC reports failed processes to a program that goes on without them (Open MPI 5.0, mpirun --with-ft
- * ulfm). Otherwise each function returns what it always has.
+ * ulfm). In other programs lfc_loss_error() returns its argument, and no communicator has failed.
  *
  *   return lfc_loss_error(MPI_ERR_OTHER);                       a member is lost
  *   if (lfc_failure_of(comm) == LFC_COLL_REVOKED) ...           another rank has revoked the communicator

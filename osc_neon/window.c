@@ -267,7 +267,7 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
   if (shape.segment != NULL) lfc_rma_segment_free(shape.segment);
 
   done = all_agree(module->comm, module->window != NULL) && connect_members(module);
-  /* When all agree, all have mapped what they need. */
+  /* When all agree, all have mapped the memory that they use. */
   if (!all_agree(module->comm, done)) {
     discard(module);
     return cannot_be_made(flavor);

@@ -5,8 +5,8 @@
 //   if (now >= asked_at + patience) give_up();               // asked_at is of the same clock
 //
 // A step between two looks counts up to kLongestStep. So a process that returns polls for the rest of the time, and
-// reads what has arrived, before it judges. The links `verbs` and `ofi`, and the watch of rails, take all their times
-// from one. Held by tests/unit/link/present_time_test.cpp and bond/bond_test.cpp.
+// reads the frames that have arrived, before it judges. The links `verbs` and `ofi`, and the watch of rails, take all
+// their times from one. Held by tests/unit/link/present_time_test.cpp and bond/bond_test.cpp.
 // Threads: as Link.
 #pragma once
 

@@ -17,7 +17,7 @@ bool lfc_coll_describe_reduction(const ompi_op_t* op, const ompi_datatype_t* typ
 /* Open MPI agrees on the numbers of new communicators from inside its progress: by nonblocking allreduces of an int on
  * the old one, or for inter-communicators by reduces to a leader and broadcasts. They are not in the order of the
  * program's own calls, on which LFC relies. So the component below gets all calls that look like them. Ranks compare
- * what they have in common: a broadcast may have another type at each rank, but not other bytes. */
+ * their common facts: a broadcast may have another type at each rank, but not other bytes. */
 static bool may_be_number(const struct lfc_coll_call* call) { return call->bytes == sizeof(int); }
 static bool may_combine_numbers(const struct lfc_coll_call* call) {
   return may_be_number(call) && call->type == LFC_ELEMENT_I32 &&
