@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The column `with` of tests/suite.table: how a job runs, and whether it did. Sourced by tests/kinds.sh.
+# The column `with` of tests/suite.table: how a job runs, and whether it did. Sourced by tests/jobs.bash.
 #
 #   use ofi+single                        # before the job: sets Open MPI's parameters
 #   used_expected_path RANKS MESSAGES     # after it. False: prints which rank used something else

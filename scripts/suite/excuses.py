@@ -14,7 +14,7 @@ NEVER_BUT_FOR_TIME = ["check/*"]
 # Each entry is a reason and a pattern for lines of a log. The first line that matches is printed.
 NEVER_BY_REASON = [
     ("a sanitizer's report", r"(ERROR|WARNING|SUMMARY): \w*Sanitizer|LeakSanitizer|: runtime error: "),
-    ("a build", r"ninja: build stopped|^the build '.*' has failed before|^building '.*' has failed before"),
+    ("a build", r"ninja: build stopped|^the build '.*' has failed before"),
     # mpirun, Open MPI's handler, Catch2, bash.
     ("a signal", r"exited on signal \d|\*\*\* Process received signal \*\*\*|due to a fatal error condition"),
     ("a signal", r"(^|: +\d+ +)(Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted)\b"),

@@ -15,7 +15,7 @@ def needs_guest(test: Test) -> bool:
 
 class Guests:
     def __init__(self, lab: str, tests: list[Test]):
-        """`tests`: all runs to come. tests/kinds.sh names the boxes after the lab."""
+        """`tests`: all runs to come. tests/jobs.bash names the boxes after the lab."""
         self._left = sum(map(needs_guest, tests))
         self._boxes = [f"{lab}n{nodes}" for nodes in (1, 2) if self._left]
 

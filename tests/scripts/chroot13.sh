@@ -22,10 +22,11 @@ chmod +x "$scratch"/bin/*
 export PATH=$scratch/bin:$PATH LFC_CHROOT=$scratch/root/trixie
 make_tree() { "$tree/scripts/chroot13" make; }
 skipping() { LFC_TEST_STATE=$scratch/state LFC_BUILD=$scratch/build "$tree/tests/kinds.sh" "$@"; }
+again() { LFC_TEST_AGAIN=1 skipping "$@"; }
 
 echo 'E: Cannot install into target' >"$scratch/answer"
 expect 1 '^chroot13: debootstrap failed; call again' make_tree
-expect 1 '^chroot13: debootstrap failed; call again' skipping ompi5_tree
+expect 1 '^chroot13: debootstrap failed; call again' again with_ompi 5 tree
 for answer in 'E: Failed getting release file http://mirror.invalid/debian/dists/trixie/Release' \
   "E: Couldn't download packages: libc6 perl-base" 'E: Invalid Release file, no entry for main/binary-amd64/Packages'; do
   echo "$answer" >"$scratch/answer"
@@ -34,9 +35,9 @@ done
 
 # The first test contacts the mirror; the tests behind it reuse the result.
 : >"$scratch/calls"
-expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping ompi5_tree
-expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping ompi5_build
-expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping ompi5_mpi host 2 - mpi ring
+expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' again with_ompi 5 tree
+expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping with_ompi 5 plugin
+expect 77 '^chroot13: debootstrap failed: the Debian mirror cannot be reached' skipping with_ompi 5 mpi host 2 - mpi ring
 [[ $(tail -n 1 <<<"$output") == chroot13:* ]] || fail "the last line is not the reason: $output"
 [[ $(wc -l <"$scratch/calls") == 1 ]] || fail "the mirror was queried $(wc -l <"$scratch/calls") times"
 echo "a mirror that is away is told apart"
