@@ -93,7 +93,7 @@ static void receive(void* context, uint32_t peer, uint8_t tag, const void* data,
   lfc_btl_visited(visit);
 }
 
-static void tell_lost(const struct mca_btl_base_endpoint_t* endpoint, const char* why) {
+static void print_lost(const struct mca_btl_base_endpoint_t* endpoint, const char* why) {
   const char* name = opal_process_name_print(endpoint->proc->proc_name);
   const char* lost = OPAL_VPID_PRINT(endpoint->proc->proc_name.vpid);
   const char* node = lfc_node_of(endpoint->proc);
@@ -108,7 +108,7 @@ static void tell_lost(const struct mca_btl_base_endpoint_t* endpoint, const char
 static void broken(void* context, const char* why) {
   const struct mca_btl_base_endpoint_t* endpoint = context;
   if (endpoint == NULL) return; /* ob1 does not use this peer */
-  if (lfc_prints_losses()) tell_lost(endpoint, why);
+  if (lfc_prints_losses()) print_lost(endpoint, why);
   if (lfc_btl.error_callback != NULL) {
     static char text[] = "btl lfc: a peer is lost"; /* taken as a format by some versions */
     lfc_btl.error_callback(endpoint->module, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc, text);
@@ -118,9 +118,9 @@ static void broken(void* context, const char* why) {
 static void notice(const char* line) { opal_output(0, "btl lfc: %s", line); }
 
 void lfc_btl_detour(const char* link, const char* why) {
-  static bool told = false;
-  if (!told) lfc_help("detour", lfc_node_of(opal_proc_local_get()), link, why);
-  told = true;
+  static bool printed = false;
+  if (!printed) lfc_help("detour", lfc_node_of(opal_proc_local_get()), link, why);
+  printed = true;
 }
 
 /* --- Start --- */

@@ -36,15 +36,15 @@ static uint32_t find_peer(const opal_proc_t* proc, char* why, size_t why_size) {
   return peer;
 }
 
-static void say_unreachable(const opal_proc_t* proc, const char* why) {
-  static bool told = false;
-  if (!told)
+static void print_unreachable(const opal_proc_t* proc, const char* why) {
+  static bool printed = false;
+  if (!printed)
     lfc_help("cannot reach", opal_process_name_print(proc->proc_name), why,
              lfc_node_of(opal_proc_local_get()), lfc_node_of(proc));
   else if (mca_btl_lfc_component.options.parameters.verbose >= 2)
     opal_output(0, "btl lfc: cannot reach process %s: %s", opal_process_name_print(proc->proc_name),
                 why);
-  told = true;
+  printed = true;
 }
 
 /* The first endpoint of a peer leads. */
@@ -78,7 +78,7 @@ int lfc_btl_add_procs(mca_btl_base_module_t* btl, size_t count, opal_proc_t** pr
     if (lfc_btl.adapter == NULL) continue; /* the reason was printed when it declined */
     const uint32_t peer = find_peer(procs[i], why, sizeof why);
     if (peer == LFC_NO_PEER) {
-      if (btl == &lfc_btl.near) say_unreachable(procs[i], why);
+      if (btl == &lfc_btl.near) print_unreachable(procs[i], why);
       continue;
     }
     if (*why != '\0' && OPAL_PROC_ON_LOCAL_NODE(procs[i]->proc_flags)) {

@@ -8,7 +8,7 @@ static bool library_is_ours(void) { return lfc_library_headers() == LFC_HEADERS_
 bool lfc_fits(void) { return lfc_ompi_is_ours() && library_is_ours(); }
 
 bool lfc_may_open(const char* framework, const char* component) {
-  if (!lfc_asked_for(framework, component)) return false;
+  if (!lfc_is_selected(framework, component)) return false;
   if (!lfc_ompi_is_ours()) {
     opal_output(0,
                 "%s %s: built for Open MPI %d.%d, but Open MPI %s is running; the job goes on "

@@ -27,14 +27,14 @@ static void find_catalogue(void) {
 }
 
 #if LFC_SHOW_HELP_LOSES_TEXTS
-static void tell(const char* topic, va_list texts) {
+static void print_topic(const char* topic, va_list texts) {
   if (!lfc_first_of_node(OPAL_PROC_MY_NAME.jobid, topic)) return;
   char* text = opal_show_help_vstring(catalogue, topic, true, texts);
   if (text != NULL) fputs(text, stderr);
   free(text);
 }
 #else
-static void tell(const char* topic, va_list texts) {
+static void print_topic(const char* topic, va_list texts) {
   (void)opal_show_vhelp(catalogue, topic, true, texts);
 }
 #endif
@@ -52,7 +52,7 @@ bool lfc_help(const char* topic, ...) {
   if (!can_open_catalogue()) return false;
   find_catalogue();
   va_start(texts, topic);
-  tell(topic, texts);
+  print_topic(topic, texts);
   va_end(texts);
   return true;
 }

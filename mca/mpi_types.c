@@ -81,7 +81,7 @@ static enum lfc_element classify(const ompi_datatype_t* one) {
   }
 }
 
-enum lfc_element lfc_learn_element(const ompi_datatype_t* type) {
+enum lfc_element lfc_find_element(const ompi_datatype_t* type) {
   const enum lfc_element element = classify(type);
   __atomic_store_n(&lfc_known_elements[type->id], (unsigned char)(element + 1), __ATOMIC_RELAXED);
   return element;

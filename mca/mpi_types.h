@@ -19,7 +19,7 @@
 
 /* By the type's id: one more than its element; 0: not looked up yet. */
 extern unsigned char lfc_known_elements[OMPI_DATATYPE_MPI_MAX_PREDEFINED];
-enum lfc_element lfc_learn_element(const ompi_datatype_t* type);
+enum lfc_element lfc_find_element(const ompi_datatype_t* type);
 
 /* The element of a predefined type. LFC_NO_ELEMENT: LFC has none, or the type is not predefined. */
 static inline enum lfc_element lfc_element_of(const ompi_datatype_t* type) {
@@ -27,7 +27,7 @@ static inline enum lfc_element lfc_element_of(const ompi_datatype_t* type) {
       type->id >= OMPI_DATATYPE_MPI_MAX_PREDEFINED)
     return LFC_NO_ELEMENT;
   const unsigned char known = __atomic_load_n(&lfc_known_elements[type->id], __ATOMIC_RELAXED);
-  return known != 0 ? (enum lfc_element)(known - 1) : lfc_learn_element(type);
+  return known != 0 ? (enum lfc_element)(known - 1) : lfc_find_element(type);
 }
 /* The operation of LFC. LFC_NO_OPERATION: it has none, as for those that users define. */
 enum lfc_op lfc_op_of(const ompi_op_t* op);

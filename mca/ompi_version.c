@@ -18,7 +18,7 @@ bool lfc_chooses(const char* selection, const char* component) {
   return *selection == '^' ? !lists(selection + 1, component) : lists(selection, component);
 }
 
-bool lfc_asked_for(const char* framework, const char* component) {
+bool lfc_is_selected(const char* framework, const char* component) {
   int index = -1;
   const char* const* selection = NULL;
   if (mca_base_var_find_by_name(framework, &index) != OPAL_SUCCESS || index < 0) return false;

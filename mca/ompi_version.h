@@ -92,7 +92,7 @@ bool lfc_ompi_is_ours(void);
 bool lfc_chooses(const char* selection, const char* component);
 /* Whether the component was named in its framework's selection (`--mca btl lfc,...`). A list of
  * exclusions (`^tcp`) names nothing. */
-bool lfc_asked_for(const char* framework, const char* component);
+bool lfc_is_selected(const char* framework, const char* component);
 /* Whether the program's buffers may lie in the memory of an accelerator. Components that read buffers by the processor
  * then decline: MPI lets each rank choose the memory of its own buffer, so no call shows all ranks which kind it is. */
 bool lfc_has_device_memory(void);

@@ -63,8 +63,8 @@ static const char no_interface[] =
 
 /* Prints once, on one rank, why windows are left to other components. */
 static int decline(ompi_communicator_t* comm, const char* why) {
-  if (!mca_osc_neon_component.told && ompi_comm_rank(comm) == 0) lfc_help("no window", why);
-  mca_osc_neon_component.told = true;
+  if (!mca_osc_neon_component.printed && ompi_comm_rank(comm) == 0) lfc_help("no window", why);
+  mca_osc_neon_component.printed = true;
   return OMPI_ERR_NOT_SUPPORTED;
 }
 

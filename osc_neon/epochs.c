@@ -99,15 +99,15 @@ static int test(ompi_win_t* win, int* flag) {
 /* --- Lock and flush --- */
 
 /* Prints once that a window with no_locks is locked. It costs nothing to serve that. */
-static void tell_of_lock(const rma_module* module) {
-  const bool first = !mca_osc_neon_component.told_lock && ompi_comm_rank(module->comm) == 0;
-  mca_osc_neon_component.told_lock = true;
+static void warn_of_lock(const rma_module* module) {
+  const bool first = !mca_osc_neon_component.printed_lock && ompi_comm_rank(module->comm) == 0;
+  mca_osc_neon_component.printed_lock = true;
   if (first || mca_osc_neon_component.parameters.verbose >= 1)
     opal_output(0, "osc neon: a window with the info key no_locks is locked; it is served");
 }
 
 static int lock(int type, int target, int assert, ompi_win_t* win) {
-  if (rma_module_of(win)->no_locks) tell_of_lock(rma_module_of(win));
+  if (rma_module_of(win)->no_locks) warn_of_lock(rma_module_of(win));
   return rma_error(lfc_rma_lock(rma_module_of(win)->window, (uint32_t)target,
                                 type == MPI_LOCK_EXCLUSIVE, (assert& MPI_MODE_NOCHECK) != 0));
 }
@@ -117,7 +117,7 @@ static int unlock(int target, ompi_win_t* win) {
 }
 
 static int lock_all(int assert, ompi_win_t* win) {
-  if (rma_module_of(win)->no_locks) tell_of_lock(rma_module_of(win));
+  if (rma_module_of(win)->no_locks) warn_of_lock(rma_module_of(win));
   return rma_error(lfc_rma_lock_all(rma_module_of(win)->window, (assert& MPI_MODE_NOCHECK) != 0));
 }
 

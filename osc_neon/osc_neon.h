@@ -37,8 +37,8 @@
 typedef struct rma_component {
   ompi_osc_base_component_t super;
   struct lfc_osc_parameters parameters;
-  bool told;      /* the reason for declining has been printed */
-  bool told_lock; /* the warning of a locked window with no_locks has been printed */
+  bool printed;      /* the reason for declining has been printed */
+  bool printed_lock; /* the warning of a locked window with no_locks has been printed */
 } rma_component;
 extern rma_component mca_osc_neon_component;
 

@@ -151,7 +151,7 @@ static void discard(rma_module* module) {
   free(module);
 }
 
-static void tell(const rma_module* module) {
+static void print_window(const rma_module* module) {
   const int ranks = ompi_comm_size(module->comm);
   int mapped = 0;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -276,7 +276,7 @@ int rma_window_select(ompi_win_t* win, void** base, size_t size, int disp_unit,
     lfc_help("unshared window", why_unshared, lfc_node_of(opal_proc_local_get()));
   lfc_rma_window_close_segment(module->window);
   module->all_mapped = all_agree(module->comm, lfc_rma_window_all_mapped(module->window));
-  if (mca_osc_neon_component.parameters.verbose >= 1) tell(module);
+  if (mca_osc_neon_component.parameters.verbose >= 1) print_window(module);
   count_windows(1);
   if (flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED)
     *base = lfc_rma_window_memory(module->window);

@@ -28,7 +28,7 @@ struct Point {
 class Faults {
  public:
   Faults() noexcept { restart(0); }
-  ~Faults() { tell(); }
+  ~Faults() { print_totals(); }
 
   void restart(std::uint64_t seed) noexcept {
     const std::uint64_t both = small_world::seed() + seed;
@@ -56,7 +56,7 @@ class Faults {
   }
 
  private:
-  void tell() const {
+  void print_totals() const {
     std::uint64_t all = 0;
     std::string text;
     for (std::size_t i = 0; i < kFaults; ++i) {

@@ -24,18 +24,18 @@ bool is_nothing(const lfc_coll_call& call, lfc_coll_status& status) noexcept {
 // A CollOperation in the caller's room, with the caller's `done`.
 struct Started : lfc::CollOperation {
   using CollOperation::CollOperation;
-  lfc_coll_done told = nullptr;
+  lfc_coll_done callback = nullptr;
   lfc_coll_communicator* communicator = nullptr;
 };
 static_assert(sizeof(Started) <= sizeof(lfc_coll_operation));
 
-void tell(lfc::CollOperation* operation) {
+void call_back(lfc::CollOperation* operation) {
   auto* const started = static_cast<Started*>(operation);
-  const lfc_coll_done told = started->told;
+  const lfc_coll_done callback = started->callback;
   const lfc_coll_status status = started->status;
   engine->finished(*started->communicator, status);
   std::destroy_at(started);
-  told(reinterpret_cast<lfc_coll_operation*>(operation), status);
+  callback(reinterpret_cast<lfc_coll_operation*>(operation), status);
 }
 
 }  // namespace
@@ -158,9 +158,9 @@ void lfc_coll_start(lfc_coll_communicator* communicator, const lfc_coll_call* ca
     return;
   }
   auto* const operation = new (room) Started(*call);
-  operation->told = done;
+  operation->callback = done;
   operation->communicator = communicator;
-  operation->done = tell;
+  operation->done = call_back;
   engine->start(*communicator, *operation);
 }
 

@@ -45,7 +45,7 @@ using lfc::PeerId;
 using lfc::Result;
 
 // How long the end of a connection waits for messages that were posted before.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kLongestWait{5};
 
 struct HeldMessage : lfc::Message {
   lfc_adapter* adapter;
@@ -165,10 +165,10 @@ lfc::NiOptions to_ni_options(const lfc_options& from) {
   return to;
 }
 
-// Drives the NI until `finished()` is true, for kPatience at most.
+// Drives the NI until `finished()` is true, for kLongestWait at most.
 template <class Finished>
 void progress_until(lfc::Ni& ni, Finished finished) noexcept {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
   while (!finished() && std::chrono::steady_clock::now() < deadline) ni.progress();
 }
 
@@ -270,7 +270,7 @@ bool lfc_adapter_is_far(lfc_adapter* adapter, uint32_t peer) try {
   std::vector<lfc_adapter::Distance>& known = adapter->distances;
   if (peer >= known.size()) known.resize(peer + 1, lfc_adapter::Distance::unknown);
   if (known[peer] == lfc_adapter::Distance::unknown)
-    known[peer] = lfc::asks_far(link) ? lfc_adapter::Distance::far : lfc_adapter::Distance::near;
+    known[peer] = lfc::is_far(link) ? lfc_adapter::Distance::far : lfc_adapter::Distance::near;
   return known[peer] == lfc_adapter::Distance::far;
 } catch (const std::bad_alloc&) {
   return false;

@@ -64,14 +64,14 @@ extern "C" {
 
 bool lfc_part_open(const lfc_part_host* from) try {
   host = *from;
-  const lfc::partitioned::Host told{
+  const lfc::partitioned::Host callbacks{
       [](void* owner, lfc::partitioned::Status status, std::uint64_t bytes) {
         host.done(owner, static_cast<lfc_part_status>(status), bytes);
       },
       host.dropped};
   if (engine == nullptr) *ni = lfc::process_ni();
   if (engine == nullptr && *ni != nullptr)
-    engine = new Partitioned((*ni)->services(), (*ni)->remote(), told);
+    engine = new Partitioned((*ni)->services(), (*ni)->remote(), callbacks);
   return engine != nullptr;
 } catch (const std::exception&) {
   return false;

@@ -102,12 +102,13 @@ bool lfc_rma_open(const lfc_rma_host* from) try {
   const std::lock_guard guard(opening);
   if (*windows != nullptr) return true;
   host = *from;
-  const lfc::WindowHost told{host.progress, [](void* request, WindowStatus status) {
-                               host.finished(request, to_c(status));
-                             }};
+  const lfc::WindowHost callbacks{host.progress, [](void* request, WindowStatus status) {
+                                    host.finished(request, to_c(status));
+                                  }};
   static lfc::Lasting<lfc::PerProcess<lfc::WindowService>> shared;
-  *windows = shared->get(
-      [&](lfc::Ni& ni) { return lfc::WindowService(ni.services(), ni.remote(), ni.host(), told); });
+  *windows = shared->get([&](lfc::Ni& ni) {
+    return lfc::WindowService(ni.services(), ni.remote(), ni.host(), callbacks);
+  });
   return *windows != nullptr;
 } catch (const std::exception&) {
   return false;

@@ -88,8 +88,8 @@ class ElementLock {
  public:
   // False: another process holds it.
   bool try_lock(std::uint32_t owner) noexcept {
-    std::uint32_t nobody = 0;
-    return holder_.compare_exchange_strong(nobody, owner, std::memory_order_acquire);
+    std::uint32_t unowned = 0;
+    return holder_.compare_exchange_strong(unowned, owner, std::memory_order_acquire);
   }
   void lock() noexcept {
     if (!try_lock(kSelf)) [[unlikely]]

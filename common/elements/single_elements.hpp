@@ -38,14 +38,14 @@ class SingleElements {
   }
   // Gives up the atomics if another member has requested that. True: they have been given up, now or before.
   bool settle() noexcept {
-    if (state_.load(std::memory_order_relaxed) == State::asked)
+    if (state_.load(std::memory_order_relaxed) == State::requested)
       state_.store(State::locked, std::memory_order_release);
     return state_.load(std::memory_order_relaxed) == State::locked;
   }
   // Returns whether the member changes elements under the lock only, from now on. If not, requests that.
   bool given_up() noexcept {
     State state = state_.load(std::memory_order_acquire);
-    const State next = state == State::unused ? State::locked : State::asked;
+    const State next = state == State::unused ? State::locked : State::requested;
     if ((state == State::unused || state == State::free) &&
         state_.compare_exchange_strong(state, next, std::memory_order_acquire))
       state = next;
@@ -54,7 +54,7 @@ class SingleElements {
   void shut_out() noexcept { state_.store(State::locked, std::memory_order_release); }
 
  private:
-  enum class State : std::uint32_t { unused, free, asked, locked };
+  enum class State : std::uint32_t { unused, free, requested, locked };
 
   std::atomic<State> state_{State::unused};
 };

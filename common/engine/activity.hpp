@@ -38,9 +38,11 @@ class Activity {
   // While some thread of the host polls without a pause, the NI's thread need not do its work, however seldom the
   // host's thread gets a core. With more ranks than cores it would only take the core from the rank for which all wait.
   // Any number of threads at a time.
-  void attend() noexcept { attended_.fetch_add(1, std::memory_order_relaxed); }
-  void leave() noexcept { attended_.fetch_sub(1, std::memory_order_relaxed); }
-  bool is_attended() const noexcept { return attended_.load(std::memory_order_relaxed) != 0; }
+  void begin_polling() noexcept { polling_threads_.fetch_add(1, std::memory_order_relaxed); }
+  void leave() noexcept { polling_threads_.fetch_sub(1, std::memory_order_relaxed); }
+  bool host_is_polling() const noexcept {
+    return polling_threads_.load(std::memory_order_relaxed) != 0;
+  }
 
   void leave_over() noexcept {
     left_over_ = true;
@@ -63,7 +65,7 @@ class Activity {
     if (watch == Watch::never) return Batch::never;
     streams_.store(streams_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (watch == Watch::on) return Batch::watched;
-    if (stream && watch == Watch::off) ask_for_watch();
+    if (stream && watch == Watch::off) request_watch();
     return Batch::no;
   }
   // Set by one thread of the host, which flushes at the end of a few sends the frames that links have batched for them.
@@ -77,9 +79,9 @@ class Activity {
   bool take_batched() noexcept { return std::exchange(batched_, false); }
   // Called by the thread before each rest: whether a watch of the batched frames was requested.
   bool watches() noexcept {
-    Watch asked = Watch::asked;
-    return watch_.compare_exchange_strong(asked, Watch::on, std::memory_order_relaxed) ||
-           asked == Watch::on;
+    Watch requested = Watch::requested;
+    return watch_.compare_exchange_strong(requested, Watch::on, std::memory_order_relaxed) ||
+           requested == Watch::on;
   }
   // With the NI's lock held, after all batched frames have been written.
   void end_watch() noexcept {
@@ -104,14 +106,14 @@ class Activity {
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  enum class Watch : std::uint8_t { never, off, asked, on };
-  [[gnu::noinline]] void ask_for_watch() noexcept {
-    watch_.store(Watch::asked, std::memory_order_relaxed);
+  enum class Watch : std::uint8_t { never, off, requested, on };
+  [[gnu::noinline]] void request_watch() noexcept {
+    watch_.store(Watch::requested, std::memory_order_relaxed);
     wake_thread();
   }
 
   std::atomic<bool> used_{false};
-  std::atomic<std::uint32_t> attended_{0};
+  std::atomic<std::uint32_t> polling_threads_{0};
   std::atomic<Watch> watch_{Watch::never};
   std::atomic<std::uint64_t> streams_{0};
   std::atomic<bool> together_{false};

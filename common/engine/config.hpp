@@ -54,7 +54,7 @@ struct Config {
   // The same while the machine is crowded, when each look costs the host its processor; 0: no difference.
   std::chrono::nanoseconds crowded_rest{0};
   // The host counts as away if it has not polled for this time; at least the delay.
-  std::chrono::nanoseconds patience{0};
+  std::chrono::nanoseconds away_after{0};
   Idle idle = Idle::block;
   // Bytes of messages that are kept for a host that is away before their senders are stalled.
   std::size_t queue_memory = limits::kQueueMemory;

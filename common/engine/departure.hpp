@@ -46,7 +46,7 @@ class Departure {
 
   // Reports that the host leaves. True: this has set the timer. Without a system call unless a long rest has begun.
   bool leave() noexcept {
-    if (activity_.is_attended()) return false;  // another thread of the host polls
+    if (activity_.host_is_polling()) return false;  // another thread of the host polls
     const std::uint64_t visits = lock_.visits();
     left_at_.store(visits, std::memory_order_release);
     full_fence();
@@ -110,7 +110,8 @@ class Departure {
   // The host has not polled since its last report.
   bool has_left() const noexcept {
     // Acquire: visits() is at least as new as the report.
-    return left_at_.load(std::memory_order_acquire) == lock_.visits() && !activity_.is_attended();
+    return left_at_.load(std::memory_order_acquire) == lock_.visits() &&
+           !activity_.host_is_polling();
   }
   void note_useless() noexcept {
     reported_ = false;

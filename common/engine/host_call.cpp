@@ -12,7 +12,7 @@ struct HostCall::Record : WaitingCall {
   Function* function = nullptr;
   void* context = nullptr;
   std::shared_ptr<Record> self;  // while a call is requested
-  std::atomic<bool> asked = false;
+  std::atomic<bool> requested = false;
   std::atomic<bool> ended = false;
   std::atomic<int> running = 0;
 };
@@ -25,7 +25,7 @@ HostCall::HostCall(ServicePort& port, Function* function, void* context, By by)
   record_->call = [](WaitingCall* waiting) {
     auto& record = static_cast<Record&>(*waiting);
     const std::shared_ptr<Record> own = std::move(record.self);
-    record.asked.exchange(false);  // from now on a new request is possible
+    record.requested.exchange(false);  // from now on a new request is possible
     // Sequentially consistent, as in end(): either end() sees the running call, or this thread sees that it has ended.
     record.running.fetch_add(1);
     if (!record.ended.load()) record.function(record.context);
@@ -33,9 +33,9 @@ HostCall::HostCall(ServicePort& port, Function* function, void* context, By by)
   };
 }
 
-void HostCall::ask() noexcept {
+void HostCall::request() noexcept {
   // Reads the value that the call has written, so the call begins after the caller's earlier work.
-  if (record_->asked.exchange(true)) return;
+  if (record_->requested.exchange(true)) return;
   record_->self = record_;
   port_.call_host(*record_);
 }

@@ -3,10 +3,10 @@
 //
 //   HostCall call(ni.services(), [](void* context) { static_cast<Inbox*>(context)->empty(); }, &inbox,
 //   HostCall::By::host);
-//   call.ask();                // control program, with ServicePort::Access held; two requests make one call
+//   call.request();            // control program, with ServicePort::Access held; two requests make one call
 //   call.end();                // host: no call is under way any more, and none will come
 //
-// Guarantees: a call that begins after ask() sees all that the control program did before the request. The function is
+// Guarantees: a call that begins after request() sees all that the control program did before the request. It is
 // called without any lock and may call anything, progress() included, so the same thread may enter it again.
 // Threads: any thread that calls progress() calls the function, several at a time with Config::threads. The NI thread
 // calls it only if By::thread and Config::upcalls permit that. end() must not be called from inside the function.
@@ -28,7 +28,7 @@ class HostCall {
   HostCall(const HostCall&) = delete;
   HostCall& operator=(const HostCall&) = delete;
 
-  void ask() noexcept;
+  void request() noexcept;
   void end() noexcept;
 
  private:

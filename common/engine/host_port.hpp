@@ -28,10 +28,10 @@ class HostPort {
   // (engine/departure.hpp). Called after the last poll, outside of an Attendance.
   virtual void leaving() noexcept = 0;
 
-  // Scope in which some thread of the host polls without a pause: Activity::attend().
+  // Scope in which some thread of the host polls without a pause: Activity::begin_polling().
   class Attendance {
    public:
-    explicit Attendance(HostPort& host) noexcept : host_(host) { host_.attend(); }
+    explicit Attendance(HostPort& host) noexcept : host_(host) { host_.begin_polling(); }
     ~Attendance() { host_.leave(); }
     Attendance(const Attendance&) = delete;
     Attendance& operator=(const Attendance&) = delete;
@@ -61,7 +61,7 @@ class HostPort {
   ~HostPort() = default;
 
  private:
-  virtual void attend() noexcept = 0;
+  virtual void begin_polling() noexcept = 0;
   virtual void leave() noexcept = 0;
   // False: a scope is open already, or none is possible.
   virtual bool begin_together() noexcept = 0;

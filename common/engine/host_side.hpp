@@ -29,7 +29,7 @@ class HostSide final : public HostPort {
   }
 
  private:
-  void attend() noexcept override { turn_.activity().attend(); }
+  void begin_polling() noexcept override { turn_.activity().begin_polling(); }
   void leave() noexcept override { turn_.activity().leave(); }
   bool begin_together() noexcept override {
     if (has_threads() || turn_.config().policy == Policy::fixed || turn_.activity().is_together())

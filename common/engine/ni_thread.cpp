@@ -50,7 +50,7 @@ nanoseconds now() noexcept { return std::chrono::steady_clock::now().time_since_
 thread_local bool is_ni_thread = false;
 
 // Lets the scheduler put this thread in front of one that computes, because its jobs are short. Linux 6.12.
-void ask_for_short_slices() noexcept {
+void request_short_slices() noexcept {
   struct {
     std::uint32_t size, policy;
     std::uint64_t flags;
@@ -135,7 +135,7 @@ void NiThread::prepare() noexcept {
   is_ni_thread = true;
   (void)pthread_setname_np(pthread_self(), "lfc-ni");
   (void)prctl(PR_SET_TIMERSLACK, 1000UL);
-  ask_for_short_slices();
+  request_short_slices();
   const std::vector<int>& cpus = turn_.config().cpus;
   if (cpus.empty()) return;
   cpu_set_t set;
@@ -192,9 +192,9 @@ std::uint64_t NiThread::presence() noexcept {
 void NiThread::float_around() noexcept {
   departure_.set_delay(delay_);
   Counters& counters = turn_.counters();
-  Watchdog dog({delay_, turn_.config().longest_rest, turn_.config().patience});
+  Watchdog dog({delay_, turn_.config().longest_rest, turn_.config().away_after});
   Watchdog::Step step = dog.begin(presence());
-  nanoseconds asked{0};
+  nanoseconds last_query{0};
   Woken woken = Woken::by_time;
   while (!stop_.load(std::memory_order_acquire)) {
     action_.store(step.action, std::memory_order_relaxed);
@@ -203,8 +203,8 @@ void NiThread::float_around() noexcept {
         step = departure_.before_rest(dog, step, [this] { return presence(); });
         woken = rest(fault(Fault::thread_wakes) ? 0ns : step.time);
         if (woken == Woken::by_time) counters.add(Counter::thread_looks);
-        if (const nanoseconds time = now(); time - asked >= kCrowdInterval) {
-          asked = time;
+        if (const nanoseconds time = now(); time - last_query >= kCrowdInterval) {
+          last_query = time;
           dog.set_longest_rest(longest_rest());
         }
         step = fault(Fault::thread_runs)

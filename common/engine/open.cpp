@@ -109,7 +109,7 @@ std::string decide_policy(const NiOptions& options, Config& config) {
     config.longest_rest = watch_interval(cores, options.local_processes);
     config.crowded_rest = kRareWatch;
   }
-  config.patience = absence(cores, options.local_processes);
+  config.away_after = absence(cores, options.local_processes);
   // With a spare processor the thread need not stay on its host's.
   if (has_spare(cores, options.local_processes)) config.cpus = cores.allowed;
   config.policy = Policy::floating;

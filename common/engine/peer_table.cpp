@@ -17,8 +17,8 @@ constexpr std::size_t kOwnDescriptors = 256;
 constexpr std::size_t kPeerDescriptors = 8;
 
 // Prints which link carries the peer's frames, and why the one before does not.
-void tell_once(void (*&notice)(std::string_view line), const Peer& peer,
-               const std::string& reasons) {
+void report_once(void (*&notice)(std::string_view line), const Peer& peer,
+                 const std::string& reasons) {
   if (notice == nullptr) return;
   const ProcessName name = peer.address.identity().name;
   std::exchange(notice, nullptr)("not every rank is reached by the first of its links: rank " +
@@ -51,7 +51,7 @@ void PeerTable::add_link(std::unique_ptr<Link> link) {
 std::size_t PeerTable::max_far_message() const noexcept {
   std::size_t least = 0;
   for (const auto& link : links_)
-    if (asks_far(link->traits()))
+    if (is_far(link->traits()))
       least = least == 0 ? link->max_message() : std::min(least, link->max_message());
   return least == 0 ? max_payload_ : least;
 }
@@ -146,7 +146,7 @@ bool PeerTable::connect_anew(Peer& peer) {
   }
   if (reasons.empty()) return true;
   if (!was_shared_memory) {
-    tell_once(notice_, peer, reasons);
+    report_once(notice_, peer, reasons);
   } else if (detour_ != nullptr) {
     detour_(peer.link->name(), reasons);
   }
@@ -177,7 +177,7 @@ bool PeerTable::turn_from(Peer& peer, Link& link, std::string_view why) {
   std::string reasons;
   if (!connect_from(peer.link_index + std::size_t{1}, peer, reasons)) return false;
   for (Watcher* watcher : watchers_) watcher->on_turned(peer);
-  tell_once(notice_, peer, std::string(link.name()) + ": " + std::string(why));
+  report_once(notice_, peer, std::string(link.name()) + ": " + std::string(why));
   return true;
 }
 

@@ -55,7 +55,7 @@ class PeerTable {
   const std::vector<Link*>& busy_links() const noexcept { return busy_links_; }
   // Payload bytes of the largest frame that every link takes.
   std::size_t max_payload() const noexcept { return max_payload_; }
-  // Payload bytes of the largest message that every link of far peers takes (asks_far()); without such, of any link.
+  // Payload bytes of the largest message that every link of far peers takes (is_far()); without such, of any link.
   std::size_t max_far_message() const noexcept;
 
   std::size_t size() const noexcept { return peers_.size(); }

@@ -114,9 +114,9 @@ class RemoteOrigin;
 struct RemoteOp : Waiting {
   enum class Type : std::uint8_t { put, get, atomic };
   enum class Stage : std::uint8_t {
-    waiting,     // in the peer's queue, with something left to send
-    in_link,     // the link will complete it
-    answer_due,  // sent; the target's NI will reply
+    waiting,    // in the peer's queue, with something left to send
+    in_link,    // the link will complete it
+    reply_due,  // sent; the target's NI will reply
     finished,
   };
   // An operation that a link completes when it moves the bytes itself.

@@ -232,7 +232,7 @@ Sender::Step RemoteOrigin::send(Peer& peer, Waiting& item) {
   if (attempt != Sender::Attempt::sent) return sender_.wait(peer, attempt);
   if (!all_sent) return Sender::Step::progressed;
   peer.waiting.pop();
-  op.stage = RemoteOp::Stage::answer_due;
+  op.stage = RemoteOp::Stage::reply_due;
   return Sender::Step::finished;
 }
 
@@ -358,7 +358,7 @@ bool RemoteOrigin::accept_get_data(Peer& peer, std::span<const std::byte> payloa
   if (payload.size() < sizeof(AckPayload)) return false;
   const auto head = load_pod<AckPayload>(payload.data());
   RemoteOp* op = operations_.find(head.operation, peer.id);
-  if (op == nullptr || op->type != RemoteOp::Type::get || op->stage != RemoteOp::Stage::answer_due)
+  if (op == nullptr || op->type != RemoteOp::Type::get || op->stage != RemoteOp::Stage::reply_due)
     return false;
   if (head.result != wire(Result::ok)) {
     finish(*op, result_from_wire(head.result));
@@ -381,7 +381,7 @@ bool RemoteOrigin::accept_ack(Peer& peer, FrameType type, std::span<const std::b
   const auto ack = load_pod<AckPayload>(payload.data());
   RemoteOp* op = operations_.find(ack.operation, peer.id);
   const auto expected = type == FrameType::put_ack ? RemoteOp::Type::put : RemoteOp::Type::atomic;
-  if (op == nullptr || op->type != expected || op->stage != RemoteOp::Stage::answer_due)
+  if (op == nullptr || op->type != expected || op->stage != RemoteOp::Stage::reply_due)
     return false;
   if (type == FrameType::atomic_reply && op->local != nullptr && ack.result == wire(Result::ok))
     std::memcpy(op->local, &ack.value, op->request.width);
@@ -403,7 +403,7 @@ void RemoteOrigin::fail(Waiting& item) {
 void RemoteOrigin::on_lost(Peer& peer) {
   peer.incoming_puts.clear();
   operations_.for_each([&](RemoteOp& op) {
-    if (op.peer == peer.id && op.stage == RemoteOp::Stage::answer_due)
+    if (op.peer == peer.id && op.stage == RemoteOp::Stage::reply_due)
       finish(op, Result::unreachable);
   });
 }

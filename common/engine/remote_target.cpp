@@ -58,7 +58,7 @@ bool RemoteTarget::serve_put(Peer& peer, std::span<const std::byte> payload) {
   if (complete) incoming.erase(put);
   if (complete) {
     const AckPayload ack{head.operation, wire(result), 0, 0};
-    sender_.answer_and_release(peer, FrameType::put_ack, 0, &ack, sizeof ack);
+    sender_.reply_and_release(peer, FrameType::put_ack, 0, &ack, sizeof ack);
   } else {
     sender_.release(peer);
   }
@@ -115,7 +115,7 @@ bool RemoteTarget::serve_atomic(Peer& peer, std::span<const std::byte> payload) 
           target);
     }
   }
-  sender_.answer_and_release(peer, FrameType::atomic_reply, 0, &reply, sizeof reply);
+  sender_.reply_and_release(peer, FrameType::atomic_reply, 0, &reply, sizeof reply);
   return true;
 }
 

@@ -46,24 +46,24 @@ bool Sender::send_long(Peer& peer, std::uint8_t tag, const Slice* slices, int co
 
 // --- Replies and credits ---
 
-void Sender::answer(Peer& peer, Peer::ControlFrame frame, const void* payload) {
+void Sender::reply(Peer& peer, Peer::ControlFrame frame, const void* payload) {
   if (!peers_.connect(peer)) return;
   std::memcpy(frame.payload.data(), payload, frame.size);
-  if (peer.control.empty() && send_answer(peer, frame)) return;
+  if (peer.control.empty() && send_reply(peer, frame)) return;
   peer.control.push_back(frame);
   retry_later(peer);
 }
 
-void Sender::answer_and_release(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
-                                std::size_t size) {
-  answer(peer, {type, tag, static_cast<std::uint8_t>(size), true, {}}, payload);
+void Sender::reply_and_release(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                               std::size_t size) {
+  reply(peer, {type, tag, static_cast<std::uint8_t>(size), true, {}}, payload);
   if (peer.flow.due()) return_credits(peer);
 }
 
 // The credit for the buffer goes with the reply and no earlier. With it the peer may cause the next reply, and
 // replies would pile up behind a link without room. A peer that has closed the link waits for no reply, so that is no
 // error.
-bool Sender::send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept {
+bool Sender::send_reply(Peer& peer, const Peer::ControlFrame& frame) noexcept {
   const std::uint32_t returned = peer.flow.returnable(frame.type, frame.releases);
   const Slice slice{frame.payload.data(), frame.size};
   return transmit(peer, {frame.type, frame.tag, static_cast<std::uint8_t>(returned)}, &slice, 1,
@@ -126,7 +126,7 @@ void Sender::pump_queues(Peer& peer) {
 // the first frame keeps its place.
 bool Sender::pump_control(Peer& peer) noexcept {
   while (!peer.control.empty()) {
-    if (!send_answer(peer, peer.control.front())) {
+    if (!send_reply(peer, peer.control.front())) {
       retry_later(peer);
       return false;
     }

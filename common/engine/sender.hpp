@@ -2,7 +2,7 @@
 // place where frames depart, and where credits are returned to a peer.
 //
 //   if (!sender.try_message(peer, tag, slices, 2)) sender.post(peer, peer.waiting, message);
-//   sender.answer(peer, FrameType::service_ack, tag, &ack, sizeof ack);     // never waits behind data
+//   sender.reply(peer, FrameType::service_ack, tag, &ack, sizeof ack);     // never waits behind data
 //   sender.release(peer);                       // the receive buffer of one of its frames is free
 //   sender.retry_all();                         // in each pass that finds work left over
 //
@@ -64,12 +64,12 @@ class Sender final : private PeerTable::Watcher {
   // Puts an item into one of the peer's queues, and sends what can be sent.
   void post(Peer& peer, WaitingQueue& queue, Waiting& item);
   // Sends a control frame, at once if possible; it never waits behind data.
-  void answer(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size) {
-    answer(peer, {type, tag, static_cast<std::uint8_t>(size), false, {}}, payload);
+  void reply(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size) {
+    reply(peer, {type, tag, static_cast<std::uint8_t>(size), false, {}}, payload);
   }
   // Does so and frees the receive buffer of the frame that it replies to.
-  void answer_and_release(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
-                          std::size_t size);
+  void reply_and_release(Peer& peer, FrameType type, std::uint8_t tag, const void* payload,
+                         std::size_t size);
   // Records why the first item of a queue cannot be sent, and arranges for its retry.
   Step wait(Peer& peer, Attempt attempt) noexcept;
   void retry_all();
@@ -97,8 +97,8 @@ class Sender final : private PeerTable::Watcher {
   static void departed(Counters& counters, Peer& peer, FrameType type, std::uint32_t returned,
                        std::size_t bytes) noexcept;
 
-  void answer(Peer& peer, Peer::ControlFrame frame, const void* payload);
-  bool send_answer(Peer& peer, const Peer::ControlFrame& frame) noexcept;
+  void reply(Peer& peer, Peer::ControlFrame frame, const void* payload);
+  bool send_reply(Peer& peer, const Peer::ControlFrame& frame) noexcept;
   [[gnu::noinline]] void return_credits(Peer& peer) noexcept;
   [[gnu::noinline]] void pump(Peer& peer);
   void pump_queues(Peer& peer);

@@ -21,8 +21,8 @@ bool Services::try_send(PeerId id, ServiceId service, const Slice* slices, int c
 
 void Services::post(PeerId id, Message& message) {
   Peer& peer = peers_.at(id);
-  const bool answer = message.type == FrameType::service_data;
-  sender_.post(peer, answer ? peer.services : peer.waiting, message);
+  const bool reply = message.type == FrameType::service_data;
+  sender_.post(peer, reply ? peer.services : peer.waiting, message);
 }
 
 bool Services::try_send_data(PeerId id, ServiceId service, const Slice* slices,
@@ -41,8 +41,8 @@ void Services::withdraw(PeerId id, Message& message) noexcept {
 
 void Services::control(PeerId id, ServiceId service, const void* payload, std::size_t size) {
   if (peers_.at(id).is_lost()) return;
-  sender_.answer(peers_.at(id), FrameType::service_ack, static_cast<std::uint8_t>(service), payload,
-                 size);
+  sender_.reply(peers_.at(id), FrameType::service_ack, static_cast<std::uint8_t>(service), payload,
+                size);
 }
 
 bool Services::has_credit(PeerId id) const noexcept {
@@ -52,8 +52,8 @@ bool Services::has_credit(PeerId id) const noexcept {
 
 void Services::ack(PeerId id, ServiceId service, const void* payload, std::size_t size) {
   if (peers_.at(id).is_lost()) return;
-  sender_.answer_and_release(peers_.at(id), FrameType::service_ack,
-                             static_cast<std::uint8_t>(service), payload, size);
+  sender_.reply_and_release(peers_.at(id), FrameType::service_ack,
+                            static_cast<std::uint8_t>(service), payload, size);
 }
 
 void Services::report_failure(ProcessName name, std::string_view why) {

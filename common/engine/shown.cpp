@@ -59,7 +59,7 @@ const look::Field Insight<Ni>::kFields[] = {
     number<unsigned>("passes", {offsetof(Ni, turn_.passes_)}),
     number<std::uint32_t>("masks", {offsetof(Ni, turn_.masks_)}),
     number<bool>("used", {offsetof(Ni, turn_.activity_.used_)}),
-    number<std::uint32_t>("attended", {offsetof(Ni, turn_.activity_.attended_)}),
+    number<std::uint32_t>("attended", {offsetof(Ni, turn_.activity_.polling_threads_)}),
     number<bool>("driven", {offsetof(Ni, turn_.activity_.driven_)}),
     number<bool>("armed", {offsetof(Ni, turn_.activity_.armed_)}),
     number<bool>("left_over", {offsetof(Ni, turn_.activity_.left_over_)}),

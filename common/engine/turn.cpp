@@ -167,7 +167,7 @@ void Turn::release_claim() noexcept {
   lock_.release_claim();
 }
 
-int Turn::serve_host_if_asked() noexcept {
+int Turn::serve_host_if_requested() noexcept {
   return config_.upcalls && masks_.load(std::memory_order_seq_cst) == 0 ? serve_host() : 0;
 }
 
@@ -178,7 +178,7 @@ Watchdog::Outcome Turn::take_turn(Linger& linger, int& events) noexcept {
   const Link::Armed armed = look_until_quiet(linger, visits, events);
   settling_ = armed == Link::Armed::settling;
   release_claim();
-  events += serve_host_if_asked();
+  events += serve_host_if_requested();
   if (lock_.visits() != visits) return Watchdog::Outcome::host_inside;
   switch (armed) {
     case Link::Armed::busy: return Watchdog::Outcome::more;
@@ -218,7 +218,7 @@ int Turn::take_short_turn() noexcept {
   const int events = look(false);
   if (events != 0) disarm_links();
   release_claim();
-  return events + serve_host_if_asked();
+  return events + serve_host_if_requested();
 }
 
 std::chrono::nanoseconds Turn::flush_batched(bool last) noexcept {

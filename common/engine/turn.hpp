@@ -74,7 +74,7 @@ class Turn {
   int take_short_turn() noexcept;
   // Changes with every poll of the host, and with every look while some thread attends.
   std::uint64_t presence() noexcept {
-    if (activity_.is_attended()) ++looks_;
+    if (activity_.host_is_polling()) ++looks_;
     return lock_.visits() + (looks_ << 40) + (activity_.streams() << 20);
   }
   // Flushes frames that links have batched for long enough, unless the host is inside MPI and flushes them itself.
@@ -94,7 +94,7 @@ class Turn {
   [[gnu::noinline]] void do_afterwork() noexcept;
   Watchdog::Outcome claim() noexcept;
   void release_claim() noexcept;
-  int serve_host_if_asked() noexcept;
+  int serve_host_if_requested() noexcept;
   Link::Armed look_until_quiet(Linger& linger, std::uint64_t visits, int& events) noexcept;
   Link::Armed arm_links() noexcept;
   void disarm_links() noexcept;

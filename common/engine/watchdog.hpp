@@ -55,7 +55,7 @@ class Watchdog {
     Time longest_rest;  // how long the host's absence may stay undetected
     // The host is away if it has not polled for this time; at least the delay. Longer where the host waits
     // for a core, because it may be inside MPI all the time.
-    Time patience{};
+    Time away_after{};
   };
   using Action = look::ThreadAction;
   struct Step {
@@ -74,15 +74,15 @@ class Watchdog {
 
   explicit Watchdog(Limits limits) noexcept
       : delay_(limits.delay),
-        patience_(std::max(limits.delay, limits.patience)),
-        longest_(std::max(patience_, limits.longest_rest)),
-        rest_(patience_) {}
+        away_after_(std::max(limits.delay, limits.away_after)),
+        longest_(std::max(away_after_, limits.longest_rest)),
+        rest_(away_after_) {}
 
   // From the next rest on.
-  void set_longest_rest(Time time) noexcept { longest_ = std::max(patience_, time); }
+  void set_longest_rest(Time time) noexcept { longest_ = std::max(away_after_, time); }
 
   // `polls`: a number that changes with every poll of the host.
-  Step begin(std::uint64_t polls) noexcept { return host_seen(polls, patience_); }
+  Step begin(std::uint64_t polls) noexcept { return host_seen(polls, away_after_); }
 
   Step rested(std::uint64_t polls) noexcept {
     if (polls != seen_) return still_there(polls);
@@ -91,7 +91,7 @@ class Watchdog {
   Step woken(Time now, std::uint64_t polls) noexcept {
     if (polls != seen_)
       return absent_ && now - left_ < kBriefly * delay_ ? still_there(polls)
-                                                        : host_seen(polls, patience_);
+                                                        : host_seen(polls, away_after_);
     const Time since = now - last_served_;
     if (served_ && since < delay_) return {Action::rest, delay_ - since};
     return {Action::serve, {}};
@@ -119,7 +119,7 @@ class Watchdog {
     if (worked) retry_ = delay_;  // more may follow
     if (outcome == Outcome::host_inside) return still_there(polls);
     if (outcome == Outcome::masked) {
-      rest_ = patience_ / 2;  // once unmasked, a host that is there gets all of it
+      rest_ = away_after_ / 2;  // once unmasked, a host that is there gets all of it
       return {Action::rest, kForever};
     }
     if (!std::exchange(absent_, true)) left_ = now;
@@ -151,7 +151,7 @@ class Watchdog {
   }
 
   const Time delay_;
-  const Time patience_;
+  const Time away_after_;
   Time longest_;
   Time rest_;
   Time retry_ = delay_;

@@ -74,7 +74,7 @@ void WayChooser::took(const Choice& choice, std::size_t size, const Times& times
   if (!follows || !times.undisturbed || of_size.repeats != choice.repeats) return;
   const auto bytes = static_cast<double>(std::max<std::size_t>(size, 1));
   if (!choice.tried) {
-    learn(course, choice.way, took / bytes, rest / bytes);
+    record(course, choice.way, took / bytes, rest / bytes);
   } else if (course.trying && choice.way != course.better) {
     look_at(course, size, took / bytes, rest / bytes);
   }
@@ -87,7 +87,7 @@ double WayChooser::total(const Course& course, Way way) noexcept {
 }
 
 // Enters a message of the way that is, or was until now, taken for the better one.
-void WayChooser::learn(Course& course, Way way, double cost, double rest) noexcept {
+void WayChooser::record(Course& course, Way way, double cost, double rest) noexcept {
   double& known = course.cost[at(way)];
   if (known <= 0) {
     if (add_sample(course, way, cost, rest)) known = median(course);

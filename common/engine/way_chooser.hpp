@@ -80,7 +80,7 @@ class WayChooser {
 
   static bool is_due(const Course& course) noexcept;
   static double total(const Course& course, Way way) noexcept;
-  static void learn(Course& course, Way way, double cost, double rest) noexcept;
+  static void record(Course& course, Way way, double cost, double rest) noexcept;
   static void look_at(Course& course, std::size_t size, double cost, double rest) noexcept;
   static void end_try(Course& course, double excess) noexcept;
   static bool add_sample(Course& course, Way way, double cost, double rest) noexcept;

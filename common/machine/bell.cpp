@@ -140,7 +140,7 @@ BellCord::BellCord(BellState& state) {
 
 void BellCord::ring(std::uint32_t token) const noexcept {
   // If the owner has ended, there is nothing to wake.
-  if (ringer_->ring(name_) || errno == ECONNREFUSED) state_->word.answer(token);
+  if (ringer_->ring(name_) || errno == ECONNREFUSED) state_->word.disarm(token);
 }
 
 }  // namespace lfc

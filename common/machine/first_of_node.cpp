@@ -27,9 +27,9 @@ bool first_of_node(std::uint32_t job, std::string_view what) noexcept {
   const std::size_t size = offsetof(sockaddr_un, sun_path) + 1 + std::strlen(name.sun_path + 1);
   if (::bind(token, reinterpret_cast<const sockaddr*>(&name), static_cast<socklen_t>(size)) == 0)
     return true;
-  const bool told = errno == EADDRINUSE;
+  const bool taken = errno == EADDRINUSE;
   ::close(token);
-  return !told;
+  return !taken;
 }
 
 }  // namespace lfc

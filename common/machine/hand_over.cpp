@@ -27,8 +27,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto kPatience = std::chrono::seconds(5);
-constexpr timeval kAnswer{2, 0};  // a reply takes microseconds
+constexpr auto kLongestWait = std::chrono::seconds(5);
+constexpr timeval kReplyTimeout{2, 0};  // a reply takes microseconds
 
 // The memory that peers may request from this process.
 struct Offers {
@@ -79,8 +79,10 @@ bool is_same_user(const FileDescriptor& connection, ucred& peer) noexcept {
 }
 
 void limit_waiting(const FileDescriptor& connection) noexcept {
-  (void)::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswer, sizeof kAnswer);
-  (void)::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswer, sizeof kAnswer);
+  (void)::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kReplyTimeout,
+                     sizeof kReplyTimeout);
+  (void)::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kReplyTimeout,
+                     sizeof kReplyTimeout);
 }
 
 // A message with room for two descriptors beside it.
@@ -108,7 +110,7 @@ std::shared_ptr<const FileDescriptor> find(const Cookie& cookie) {
                                                                     : nullptr;
 }
 
-void answer(const FileDescriptor& connection) {
+void reply(const FileDescriptor& connection) {
   Cookie cookie{};
   ucred peer{};
   if (!is_same_user(connection, peer)) return;
@@ -134,7 +136,7 @@ void serve_at(const FileDescriptor& listener) {
   for (;;) {
     const FileDescriptor connection(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (connection.is_open())
-      answer(connection);
+      reply(connection);
     else if (errno != EINTR && errno != ECONNABORTED)
       std::this_thread::sleep_for(
           std::chrono::milliseconds(10));  // no descriptor: other threads will close some
@@ -160,7 +162,7 @@ bool serves() {
 
 FileDescriptor connect_to(std::uint64_t process, bool patient) noexcept {
   const SocketName name(process);
-  for (const auto end = steady_clock::now() + kPatience;;) {
+  for (const auto end = steady_clock::now() + kLongestWait;;) {
     FileDescriptor connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (!connection.is_open()) return connection;
     limit_waiting(connection);
@@ -218,7 +220,7 @@ bool serve() noexcept try {
   return false;  // no thread can be started
 }
 
-Handed ask(const Cookie& cookie, std::string& why_not) {
+Handed request(const Cookie& cookie, std::string& why_not) {
   const bool patient = serves();
   const FileDescriptor connection = connect_to(cookie[0], patient);
   why_not.clear();

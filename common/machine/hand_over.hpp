@@ -4,7 +4,7 @@
 //
 //   hand_over::offer(name, file);              // may be requested as long as `file` exists
 //   hand_over::serve();                        // starts a thread, once it is known that a peer needs it
-//   Handed got = hand_over::ask(name, why_not);     // in the other process
+//   Handed got = hand_over::request(name, why_not);     // in the other process
 //
 // Only processes of the same user of the kernel get a descriptor, even if their namespaces give that user different
 // numbers. They must be in the same network namespace, to which such names belong. A descriptor that was handed over
@@ -37,6 +37,6 @@ struct Handed {
 };
 // Requests the memory. Waits some seconds at most: for the owner to serve, if this process serves too, and for its
 // reply. Empty `why_not`: the owner does not serve and need not.
-Handed ask(const Cookie& cookie, std::string& why_not);
+Handed request(const Cookie& cookie, std::string& why_not);
 
 }  // namespace lfc::hand_over

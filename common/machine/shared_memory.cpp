@@ -72,7 +72,7 @@ FileDescriptor open_through_proc(const SharedMemoryName& name, std::string& why_
 FileDescriptor get_handed_over(const SharedMemoryName& name, FileDescriptor* process,
                                std::string& why_not) {
   std::string fault;
-  hand_over::Handed handed = hand_over::ask(name.cookie, fault);
+  hand_over::Handed handed = hand_over::request(name.cookie, fault);
   if (handed.memory.is_open()) {
     fault = find_fault(handed.memory.get(), name);
     if (fault.empty() && process == nullptr && handed.pid != name.pid)

@@ -4,7 +4,7 @@
 //   sleeper                                waker
 //   word.arm(); full fence;           publish the work; compiler fence;
 //   if (work is there) word.withdraw();    if (token = word.asleep()) {
-//   else wait for the bell, kSettling;       ring the bell; word.answer(token);
+//   else wait for the bell, kSettling;       ring the bell; word.disarm(token);
 //   if (work is there) word.withdraw();    }
 //   else wait for the bell, for ever;
 //   word.withdraw();
@@ -17,8 +17,8 @@
 // ASPLOS 2015.) tests/unit/sync/handshake_test.cpp runs every interleaving, store buffers included.
 //
 // The bell (a socket) keeps its state, so it may ring before the sleeper waits. Each arming has a
-// number of its own, so a late answer() cannot undo a later arming. The waker rings before it
-// calls answer(), so if it ends in between, others ring again.
+// number of its own, so a late disarm() cannot undo a later arming. The waker rings before it
+// calls disarm(), so if it ends in between, others ring again.
 //
 // Threads: one sleeper; any number of wakers, of this process or of others that map the word.
 #pragma once
@@ -44,7 +44,7 @@ class SleepWord {
   }
   void withdraw() noexcept {
     std::uint32_t now = value_.load(std::memory_order_relaxed);
-    // A failed exchange means that a waker has called answer(): withdrawn all the same.
+    // A failed exchange means that a waker has called disarm(): withdrawn all the same.
     if ((now & 1) != 0)
       (void)value_.compare_exchange_strong(now, now + 1, std::memory_order_relaxed);
   }
@@ -57,7 +57,7 @@ class SleepWord {
     return (now & 1) != 0 ? now : 0;
   }
   // Saves other wakers the ring.
-  void answer(std::uint32_t token) noexcept {
+  void disarm(std::uint32_t token) noexcept {
     (void)value_.compare_exchange_strong(token, token + 1, std::memory_order_relaxed);
   }
 

@@ -158,7 +158,7 @@ static uint32_t find_peer(const ompi_proc_t* proc, char* why, size_t why_size) {
   return peer;
 }
 
-static void say(const struct lfc_part_call* call, const char* not_why) {
+static void print_path(const struct lfc_part_call* call, const char* not_why) {
   if (mca_part_lfc_component.parameters.verbose == 0) return;
   opal_output(0, "part lfc: %s %s rank %d of %s, tag %d: %s%s", call->sends ? "send" : "receive",
               call->sends ? "to" : "from", call->rank, call->comm->c_name, call->tag,
@@ -212,7 +212,7 @@ static int init(const struct lfc_part_call* call, ompi_request_t** request) {
   if (status != OMPI_SUCCESS) return status;
   if (call->rank == MPI_PROC_NULL) return serve(call, LFC_NO_PEER, request);
   const uint32_t peer = find_peer(ompi_comm_peer_lookup(call->comm, call->rank), why, sizeof why);
-  say(call, peer == LFC_NO_PEER ? why : NULL);
+  print_path(call, peer == LFC_NO_PEER ? why : NULL);
   return peer == LFC_NO_PEER ? lfc_part_persist_init(call, request) : serve(call, peer, request);
 }
 

@@ -12,7 +12,7 @@ namespace {
 ProcessWatch watch_of(Claim claim, const std::optional<Address>& from) {
   std::string why_not;
   if (claim.pid != 0 || !from) return ProcessWatch(claim.pid);
-  return ProcessWatch(hand_over::ask(segment_of(*from)->memory.cookie, why_not).process);
+  return ProcessWatch(hand_over::request(segment_of(*from)->memory.cookie, why_not).process);
 }
 
 }  // namespace

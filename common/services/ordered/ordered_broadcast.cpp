@@ -51,7 +51,7 @@ void OrderedBroadcast::refuse() {
 bool OrderedBroadcast::place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
                              std::span<const std::byte> bytes) noexcept {
   if (!held_.place(number, origin, following, bytes)) return false;
-  if (call_ != nullptr) call_->ask();
+  if (call_ != nullptr) call_->request();
   return true;
 }
 

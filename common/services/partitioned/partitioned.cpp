@@ -194,7 +194,7 @@ partitioned::Totals Partitioned::totals() {
 void Partitioned::ended(Request& request, Status status, std::uint64_t bytes) {
   ++request.untold;
   ended_.push_back({&request, status, bytes});
-  if (!in_host_) host_call_.ask();
+  if (!in_host_) host_call_.request();
 }
 
 // During done() the host may free the request or start it again, and so may another of its threads from then on.
@@ -229,7 +229,7 @@ void Partitioned::call_back() {
 
 void Partitioned::direct(Sending& of) {
   direct_.push_back(&of);
-  if (!in_host_) host_call_.ask();
+  if (!in_host_) host_call_.request();
 }
 
 // Without Access, because copying takes it. The send exists as long as `inside` is not 0.

@@ -312,7 +312,7 @@ void Push::on_lost(PeerId id) {
 
 void Push::end(Operation* operation, Result result) {
   ended_.push_back({operation, result});
-  host_.ask();
+  host_.request();
 }
 
 void Push::call_back() {

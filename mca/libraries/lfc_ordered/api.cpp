@@ -284,7 +284,7 @@ int lfc_ordered::open(const lfc_ordered_options& options, bool sound) {
   wanted = 0;
   if (call == nullptr) return LFC_ORDERED_OK;
   const lfc::Ni::Access access(service->ni);  // for messages that have arrived meanwhile
-  call->ask();
+  call->request();
   return LFC_ORDERED_OK;
 }
 

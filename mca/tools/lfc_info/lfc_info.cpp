@@ -326,7 +326,7 @@ std::string bytes(std::size_t count) {
 // The largest message that goes at once, over this link: Open MPI's parameter, or ours for far peers.
 std::size_t eager_limit(const Opened& link, const lfc::NiOptions& options,
                         const lfc::Settings& settings) {
-  const bool far = lfc::asks_far(link.traits);
+  const bool far = lfc::is_far(link.traits);
   const std::size_t limit =
       far ? options.far_eager_limit
           : settings.number("btl_lfc_eager_limit", lfc::limits::kEagerMessage);

@@ -25,7 +25,7 @@ std::uint64_t frames(const Rank& rank) {
 }
 
 // Since when the rank has not been seen inside MPI: by its engine's thread, if that has seen it leave.
-void tell_silence(Rank& rank) {
+void explain_silence(Rank& rank) {
   constexpr std::uint64_t kVisits = (std::uint64_t{1} << 40) - 1;  // Turn::presence()
   if (rank.polled) return;
   const bool seen = rank.ni("presence") != 0 && rank.ni("presence_changed") != 0 &&
@@ -73,7 +73,7 @@ Found look_at(const std::vector<int>& pids, double seconds) {
     rank.looked = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     rank.polled = polls(rank) != polls(one->first);
     rank.frames = frames(rank) - frames(one->first);
-    tell_silence(rank);
+    explain_silence(rank);
     found.jobs[rank.job()].push_back(std::move(rank));
   }
   for (auto& [number, job] : found.jobs)

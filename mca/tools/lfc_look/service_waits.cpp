@@ -69,11 +69,11 @@ std::optional<std::uint32_t> holder(const Job& job, std::uint32_t at, std::uint6
 
 void add_lock(const Job& job, const Side& side, const Row& target, std::vector<Wait>& to) {
   // A lock that is not mapped is requested by the first operation only.
-  const bool asked =
+  const bool is_requested =
       target["lock"] == number_of(TargetLock::requested)
           ? target["waiting"] != 0
           : target["lock"] == number_of(TargetLock::wanted) && target["mapped_lock"] != 0;
-  if (!asked) return;
+  if (!is_requested) return;
   const auto at = side.member(target.index);
   const std::string what = "the lock of a window at " + called_member(at, target.index);
   const auto by = at ? holder(job, *at, id_at(side, target.index), side.rank.rank()) : std::nullopt;

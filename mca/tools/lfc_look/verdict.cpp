@@ -74,26 +74,26 @@ class Sentences {
   }
 
   std::vector<std::string> all() {
-    tell_halted();
+    add_halted();
     if (moves()) return lines_;
-    tell_waits();
-    tell_the_rest();
+    add_waits();
+    add_others();
     return lines_;
   }
 
  private:
   // These lines come first, also in a job that is at work, because all other findings may follow from them.
-  void tell_halted() {
+  void add_halted() {
     std::map<std::string, std::set<std::uint32_t>> halted;
     for (const Rank& rank : job_)
       if (is_halted(rank)) halted[doing(rank)].insert(rank.rank());
-    tell_alike(halted);
+    add_alike(halted);
   }
 
-  void tell_alike(const std::map<std::string, std::set<std::uint32_t>>& ranks_doing) {
+  void add_alike(const std::map<std::string, std::set<std::uint32_t>>& ranks_doing) {
     for (const auto& [what, ranks] : ranks_doing) {
       lines_.push_back((ranks.size() == 1 ? "" : "each of ") + names(ranks) + " " + what);
-      told_.insert(ranks.begin(), ranks.end());
+      named_.insert(ranks.begin(), ranks.end());
     }
   }
 
@@ -109,7 +109,7 @@ class Sentences {
   // The activity of a rank that others wait for, and the rank that it waits for in turn.
   std::string culprit(const Wait& awaited, std::set<std::uint32_t> before) {
     const std::uint32_t number = *awaited.on;
-    told_.insert(number);
+    named_.insert(number);
     const Rank* const rank = find_rank(job_, number);
     if (rank == nullptr) return called(number) + " is not on this node: run lfc-look there";
     if (is_halted(*rank)) return called(number) + " " + halt_of(*rank);
@@ -124,7 +124,7 @@ class Sentences {
            (rank->polled || !awaited.by_engine ? "" : unserved(*rank));
   }
 
-  void tell_waits() {
+  void add_waits() {
     // Those that wait for the same, together.
     std::vector<std::pair<Wait, std::set<std::uint32_t>>> groups;
     for (const bool inside : {true, false}) {
@@ -146,15 +146,15 @@ class Sentences {
       if (wait.on)
         line += "; " + culprit(wait, ranks.size() == 1 ? ranks : std::set<std::uint32_t>{});
       lines_.push_back(line);
-      told_.insert(ranks.begin(), ranks.end());
+      named_.insert(ranks.begin(), ranks.end());
     }
   }
 
-  void tell_the_rest() {
+  void add_others() {
     std::set<std::uint32_t> inside;
     std::map<std::string, std::set<std::uint32_t>> outside;
     for (const Rank& rank : job_) {
-      if (told_.count(rank.rank()) != 0) continue;
+      if (named_.count(rank.rank()) != 0) continue;
       if (is_held_up(rank)) {
         inside.insert(rank.rank());
       } else {
@@ -167,12 +167,12 @@ class Sentences {
           " inside MPI for a message that no rank has sent" +
           (inside.size() == job_.size() ? ": a send or a receive is missing in the program" : ""));
     }
-    tell_alike(outside);
+    add_alike(outside);
   }
 
   const Job& job_;
   std::map<std::uint32_t, std::vector<Wait>> waits_;
-  std::set<std::uint32_t> told_;
+  std::set<std::uint32_t> named_;
   std::vector<std::string> lines_;
 };
 

@@ -39,7 +39,7 @@ std::optional<std::uint32_t> other_end(const Job& job, const Socket& socket) {
 }
 
 // Data that the kernel retransmits and the other side does not acknowledge.
-void add_cut_cables(const Job& job, const Rank& rank, std::vector<Wait>& to) {
+void add_cut_links(const Job& job, const Rank& rank, std::vector<Wait>& to) {
   constexpr std::uint64_t kRetries = 2;  // one may be lost
   for (const Socket& socket : rank.sockets) {
     if (socket.unsent == 0 || socket.retries < kRetries) continue;
@@ -89,7 +89,7 @@ std::string called(std::uint32_t rank) { return "rank " + std::to_string(rank); 
 
 std::vector<Wait> waits_of(const Job& job, const Rank& rank) {
   std::vector<Wait> found;
-  add_cut_cables(job, rank, found);
+  add_cut_links(job, rank, found);
   for (const Row& row : rank.rows)
     if (row.kind == "peer" && row["rank"] != rank.rank()) add_peer(row, found);
   add_window_waits(job, rank, found);

@@ -27,12 +27,12 @@ TEST_CASE("the tokens of a sleep word wrap around, and a late reply stays late",
     word.arm();
     const std::uint32_t token = word.asleep();
     REQUIRE(token != 0);
-    word.answer(late);
+    word.disarm(late);
     REQUIRE(word.asleep() == token);
     if (i % 2 == 0) {
       word.withdraw();
     } else {
-      word.answer(token);
+      word.disarm(token);
     }
     late = token;
   }

@@ -206,7 +206,7 @@ TEST_CASE("departure: a host that leaves while it is found inside is served as w
 TEST_CASE("departure: while another thread of the host polls, no timer is set") {
   Simulation simulation;
   simulation.poll_for(100ms);
-  simulation.activity.attend();
+  simulation.activity.begin_polling();
   simulation.leave();
   CHECK(simulation.timers == 0);
   simulation.activity.leave();

@@ -110,14 +110,14 @@ TEST_CASE("hand over: only offered memory is handed over, and only to the same u
   const Maker maker(true);
   std::string why_not;
   hand_over::Cookie cookie = maker.told->name.cookie;
-  hand_over::Handed got = hand_over::ask(cookie, why_not);
+  hand_over::Handed got = hand_over::request(cookie, why_not);
   CHECK(got.memory.is_open());
   CHECK(got.pid == static_cast<std::uint32_t>(maker.pid));
   ++cookie[1];
-  CHECK_FALSE(hand_over::ask(cookie, why_not).memory.is_open());
+  CHECK_FALSE(hand_over::request(cookie, why_not).memory.is_open());
   CHECK(why_not == "is not handed over: there is none");
   ++cookie[0];  // no process has this cookie
-  CHECK_FALSE(hand_over::ask(cookie, why_not).memory.is_open());
+  CHECK_FALSE(hand_over::request(cookie, why_not).memory.is_open());
   CHECK(why_not.empty());
   if (::geteuid() != 0) return;
   CHECK(elsewhere([&] {

@@ -180,7 +180,7 @@ struct FakeHost final : HostPort {
   std::function<void()> meanwhile;  // the events during a pass of the control program
 
  private:
-  void attend() noexcept override { ++attending; }
+  void begin_polling() noexcept override { ++attending; }
   void leave() noexcept override { --attending; }
   bool begin_together() noexcept override { return !std::exchange(together, true); }
   void end_together() noexcept override { together = false; }

@@ -458,11 +458,11 @@ TEST_CASE("handshake: a late answer does not take back a later arming") {
   word.withdraw();
   REQUIRE(word.asleep() == 0);
   word.arm();
-  word.answer(early);
+  word.disarm(early);
   CHECK(word.asleep() != 0);
   word.arm();  // again, without a withdrawal
   CHECK(word.asleep() != 0);
-  word.answer(word.asleep());
+  word.disarm(word.asleep());
   CHECK(word.asleep() == 0);
   word.withdraw();
   CHECK(word.asleep() == 0);

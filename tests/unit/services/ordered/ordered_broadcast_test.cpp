@@ -112,14 +112,14 @@ TEST_CASE("the host is called once for many requests, anew after each call, and 
         own.ni.progress();  // nested
         if (own.calls == 2) {
           const Ni::Access access(own.ni);
-          own.call->ask();
+          own.call->request();
         }
       },
       &counter, HostCall::By::host);
   counter.call = &call;
   const auto ask = [&](int times) {
     const Ni::Access access(counter.ni);
-    while (times-- > 0) call.ask();
+    while (times-- > 0) call.request();
   };
   counter.ni.progress();
   REQUIRE(counter.calls == 0);
