@@ -15,16 +15,18 @@ constexpr std::uint64_t kTimePeriod = 16;  // polls between looks at the clock
 BondLink::BondLink(const BondOptions& options, FrameSink& sink, Counters& counters)
     : Bond({.name = options.name, .wakes = true, .remote_memory = true}),
       options_(options),
-      delivery_(rails_, sessions_, losses_, frames_, transfers_, connector_, returns_, sink,
+      delivery_(rails_, sessions_, losses_, frames_, transfers_, connector_, entries_, sink,
                 counters),
       rails_(delivery_),
       losses_(rails_, sessions_, options_, counters),
       frames_(rails_, sessions_, losses_, counters),
       transfers_(rails_, sessions_, losses_, counters),
+      entries_(rails_, sessions_, losses_),
       connector_(*this, rails_, sessions_, losses_, transfers_, options_, sink),
-      returns_(rails_, sessions_, losses_, frames_, connector_, options_, counters),
+      returns_(rails_, sessions_, losses_, entries_, connector_, options_, counters),
       watch_(rails_, sessions_, losses_, frames_, options_),
-      deferred_calls_(*this, rails_, sessions_, losses_, frames_, transfers_, connector_, sink) {}
+      deferred_calls_(*this, rails_, sessions_, losses_, frames_, transfers_, entries_, connector_,
+                      sink) {}
 
 // Sends a goodbye to each peer. The rails then send the frames that they still hold, as far as they can.
 BondLink::~BondLink() {

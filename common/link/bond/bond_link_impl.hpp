@@ -2,6 +2,7 @@
 //   rails.hpp            the links, and the sinks that add the number of the rail
 //   sessions.hpp         the peers (session.hpp)
 //   connector.hpp        how sessions begin, and over which rails
+//   entries.hpp          the first frames on a connection
 //   numbered_frames.hpp  frames out, and delivery.hpp: frames in
 //   transfers.hpp        puts and gets in chunks
 //   losses.hpp           rails that are lost, rail_watch.hpp: rails without progress, returns.hpp: rails that return
@@ -18,6 +19,7 @@
 #include "link/bond/deferred_calls.hpp"
 #include "link/bond/delivery.hpp"
 #include "link/bond/rail_watch.hpp"
+#include "link/bond/returns.hpp"
 
 namespace lfc::bond {
 
@@ -73,6 +75,7 @@ class BondLink final : public Bond {
   Losses losses_;
   NumberedFrames frames_;
   Transfers transfers_;
+  Entries entries_;
   Connector connector_;
   Returns returns_;
   RailWatch watch_;

@@ -12,8 +12,8 @@
 // | reply    | no       | a probe has come; on its rail                | -                   |
 // | leave    | yes      | the sender has closed a connection of a      | leave, unless sent  |
 // |          |          | rail: it places and delivers nothing from it | before              |
-// | back     | no       | a lost rail is connected again; first, on    | back, unless sent   |
-// |          |          | that rail                                    | before              |
+// | enter    | no       | a rail is connected, or connected again;     | enter, unless sent  |
+// |          |          | first, on that rail (entries.hpp)            | before              |
 // | goodbye  | yes      | the sender has closed the peer; last         | goodbye, unless     |
 // |          |          |                                              | sent before         |
 #pragma once
@@ -25,22 +25,23 @@ namespace lfc::bond {
 
 inline constexpr std::size_t kMaxRails = 8;
 inline constexpr std::uint8_t kNoRail = 0xff;
-inline constexpr std::uint8_t kBondVersion = 2;
+inline constexpr std::uint8_t kBondVersion = 3;
 
 // Numbers begin with 1 and wrap around; they are compared by their difference.
 struct Head {
-  std::uint32_t number;        // 0 and meaningless in notes that are not numbered
-  std::uint32_t acknowledged;  // all up to here have arrived
+  std::uint32_t number;  // enter: the sender's name of the session; other notes without a number: 0
+  std::uint32_t
+      acknowledged;  // all up to here have arrived; enter: the receiver's name, 0 if not known yet
 };
 static_assert(sizeof(Head) == 8);  // the payload behind it stays aligned to 8
 
-enum class NoteKind : std::uint8_t { arrived = 1, probe, reply, leave, goodbye, back };
+enum class NoteKind : std::uint8_t { arrived = 1, probe, reply, leave, goodbye, enter };
 
 struct Note {
   NoteKind kind;
   std::uint8_t rail;  // by the receiver's numbers
   std::uint16_t reserved;
-  // arrived: numbered frames on this rail so far; probe, reply: the round; leave, back: the number of the connection
+  // arrived: numbered frames on this rail so far; probe, reply: the round; leave, enter: the number of the connection
   std::uint32_t value;
 };
 static_assert(sizeof(Note) == 8);

@@ -70,6 +70,7 @@ void Connector::begin_connection(Session& session, std::uint8_t i) noexcept {
 
 bool Connector::connect(PeerId peer, const Address& address, std::string& why_not) {
   if (Session* known = sessions_.of(peer)) {
+    if (known->begun == Begun::there) known->begun = Begun::both;
     if (known->state == Session::State::broken) {
       why_not = "the connection was lost before";
       return false;
@@ -129,9 +130,7 @@ bool Connector::connect_rails(Session& session, std::string& why_not) {
 
 bool Connector::widen(Session& session) {
   if (!session.widen_due) return true;
-  const bool known =
-      session.lead != kNoRail && session.rails[session.lead].state == RailState::State::up;
-  if (!known) return false;
+  if (session.lead == kNoRail) return false;
   session.widen_due = false;
   if (session.plain || !knows_key(session, sink_)) return true;
   std::string why;
@@ -140,48 +139,58 @@ bool Connector::widen(Session& session) {
   return true;
 }
 
+// Ends a session of the peer's if the peer has ended it: then the connection of a rail that was up has ended without a
+// report. False: a new connection on this rail may be a late one of the session.
+bool Connector::end_after_peer(Session& session, std::uint8_t rail) {
+  if (!session.rails[rail].up()) return false;
+  transfers_.abandon(session);
+  finish(session, Session::State::over);
+  return true;
+}
+
 PeerId Connector::caller(std::uint8_t rail, const Address& from) {
   Session* session = sessions_.latest(from.identity().name);
   if (session != nullptr && session->state == Session::State::open) {
     if (session->address.identity().tag != from.identity().tag) return kNoPeer;
     if (session->connect_due) {
-      // It connects again, so it has ended the session whose end we are waiting for.
-      for (const auto& older : sessions_.all())
-        if (older != nullptr && older->state == Session::State::closing &&
-            older->address.identity().name == from.identity().name)
-          finish(*older, Session::State::over);
-      session->connect_due = false;
+      Session* const older = awaited(*session);
+      if (older != nullptr && !end_after_peer(*older, rail)) return kPeerLater;
     }
     const RailState& known = session->rails[rail];
     if (known.state == RailState::State::lost) {
       if (session->plain || known.theirs == kNoRail) return kNoPeer;
       if (!known.may_return()) return kPeerLater;  // its `leave` is on its way
     }
-    if (known.state == RailState::State::up) {
-      if (!session->for_frames(rail)) return kNoPeer;  // a new session begins on a rail for frames
-      // The rail's connection has ended without a report: the peer has closed the session and begins a new one.
-      transfers_.abandon(*session);
-      finish(*session, Session::State::over);
-      session = nullptr;
-    }
+    if (known.up() && !session->for_frames(rail))
+      return kNoPeer;  // a new session begins on a rail for frames
+    if (end_after_peer(*session, rail)) session = nullptr;
   } else if (session != nullptr) {
-    finish(*session, Session::State::over);
+    if (!end_after_peer(*session, rail)) return kPeerLater;  // its goodbye is on its way
     session = nullptr;
   }
   const bool first =
       rails_[rail].use == RailUse::all && choice_.may_call(from, rail, rails_.count());
   if (session == nullptr && !first) return kNoPeer;
-  if (session == nullptr || !session->connected) {
+  if (session == nullptr || session->begun == Begun::here) {
     const PeerId peer = sink_.on_connect(link_, from);
     if (peer == kNoPeer || (session != nullptr && session->peer != peer)) return kNoPeer;
     if (session == nullptr) {
       if (Session* earlier = sessions_.of(peer)) sessions_.forget(*earlier);
       session = &begin(from, peer);
+      session->begun = Begun::there;
+    } else {
+      session->begun = Begun::both;
     }
-    session->connected = true;
   }
-  if (!session->rails[rail].connected()) begin_connection(*session, rail);
-  if (session->plain) session->lead = rail;
+  RailState& made = session->rails[rail];
+  if (!made.connected()) begin_connection(*session, rail);
+  if (session->plain) {
+    session->lead = rail;
+  } else {
+    made.greeted = made.welcomed = false;  // it may replace one that had no frame but `enter`
+    made.enter_due = true;
+    sessions_.stir(*session);
+  }
   return session->id;
 }
 
@@ -205,12 +214,12 @@ void Connector::finish(Session& session, Session::State state) {
   sessions_.end(session);
 }
 
-bool Connector::awaits_end(const Session& session) const noexcept {
+Session* Connector::awaited(const Session& session) const noexcept {
   for (const auto& older : sessions_.all())
     if (older != nullptr && older->state == Session::State::closing &&
         older->address.identity().name == session.address.identity().name)
-      return true;
-  return false;
+      return older.get();
+  return nullptr;
 }
 
 }  // namespace lfc::bond

@@ -8,8 +8,8 @@
 //   connector.finish(session, Session::State::over);
 //
 // Invariants: rails for chunks only are connected at the first transfer large enough to be cut; a lost rail is
-// connected again only when both ends have closed it; a new session of the peer ends the one before
-// (tests/unit/link/bond/bond_test.cpp, returns_test.cpp).
+// connected again only when both ends have closed it; a new session of the peer ends the one before, and a late
+// connection of that one does not (tests/unit/link/bond/bond_test.cpp, returns_test.cpp, entries_test.cpp).
 // Threads: as the link's.
 #pragma once
 
@@ -49,8 +49,8 @@ class Connector {
   bool reconnect(Session& session, std::uint8_t rail);
   // A process connects over one of the rails. Its other rails follow, or have connected before.
   PeerId caller(std::uint8_t rail, const Address& from);
-  // True: an older session with the same process has not ended yet.
-  bool awaits_end(const Session& session) const noexcept;
+  // Returns the older session with the same process that has not ended yet; null: there is none.
+  Session* awaited(const Session& session) const noexcept;
   // Ends the session. Not to be called from inside a rail's poll(), unless the peer is known to have closed its ends of
   // the rails.
   void finish(Session& session, Session::State state);
@@ -58,6 +58,7 @@ class Connector {
  private:
   Session& begin(const Address& address, PeerId peer);
   static void begin_connection(Session& session, std::uint8_t rail) noexcept;
+  bool end_after_peer(Session& session, std::uint8_t rail);
   bool join(Session& session, std::uint8_t rail, std::string& why_not);
   void close_rails(Session& session) noexcept;
 

@@ -21,16 +21,14 @@ int DeferredCalls::attend() {
 
 // Makes the calls that are possible now. True: some are left.
 bool DeferredCalls::settle(Session& session) {
+  if (session.connect_due && connect(session)) return true;
   if (session.state == Session::State::over || session.state == Session::State::broken)
     return false;
-  if (session.connect_due) return connect(session);
   if (!leave_lost_rails(session)) return false;
   bool rest = !frames_.send_unsent(session) || !connector_.widen(session);
   rest |= send_notes(session);
-  if (session.ack_due) {
-    frames_.acknowledge(session, session.best_usable());
-    rest |= session.ack_due;
-  }
+  if (session.ack_due && session.lead != kNoRail) frames_.acknowledge(session, session.lead);
+  rest |= session.ack_due;
   if (session.goodbye_due) rest |= !frames_.send_goodbye(session);
   // With puts and gets under way it does not wait, because their memory goes back to the caller.
   if (session.state == Session::State::ending && (session.goodbye_sent || session.chunks != 0)) {
@@ -44,7 +42,7 @@ bool DeferredCalls::settle(Session& session) {
 
 // Connects once the older session with the same process has ended. True: it has not.
 bool DeferredCalls::connect(Session& session) {
-  if (connector_.awaits_end(session)) return true;
+  if (connector_.awaited(session) != nullptr) return true;
   std::string why;
   if (!connector_.connect_rails(session, why)) {
     const PeerId peer = session.peer;
@@ -67,6 +65,9 @@ bool DeferredCalls::leave_lost_rails(Session& session) {
         connector_.connect_rails(session, why));  // rails that the peer should have connected
   if (session.usable != 0) return true;
   const bool open = session.state == Session::State::open;
+  // A late connection of a session that has ended began this one: to the NI the peer is as before.
+  if (session.begun == Begun::there && session.names.theirs == 0 && !session.plain)
+    sessions_.forget(session);
   const PeerId peer = session.peer;
   if (open) transfers_.abandon(session);
   connector_.finish(session, open ? Session::State::broken : Session::State::over);
@@ -75,12 +76,13 @@ bool DeferredCalls::leave_lost_rails(Session& session) {
   return false;
 }
 
-// Replies to probes, and notes about rails that we have left. True: some of them still wait.
+// Our `enter` on new connections, replies to probes, and notes about rails that we have left. True: some still wait.
 bool DeferredCalls::send_notes(Session& session) {
   bool rest = false;
   for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
     RailState& state = session.rails[rail];
-    if (state.reply_due != 0 && state.usable()) {
+    if (state.enter_due) rest |= !entries_.greet(session, rail);
+    if (state.reply_due != 0 && state.up()) {
       const Note note{NoteKind::reply, rail, 0, state.reply_due};
       if (frames_.send_note(session, rail, note) == SendStatus::sent) state.reply_due = 0;
       rest |= state.reply_due != 0;

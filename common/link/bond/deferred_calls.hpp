@@ -8,6 +8,7 @@
 #pragma once
 
 #include "link/bond/connector.hpp"
+#include "link/bond/entries.hpp"
 #include "link/bond/numbered_frames.hpp"
 
 namespace lfc::bond {
@@ -15,14 +16,15 @@ namespace lfc::bond {
 class DeferredCalls {
  public:
   DeferredCalls(Link& link, Rails& rails, Sessions& sessions, Losses& losses,
-                NumberedFrames& frames, Transfers& transfers, Connector& connector,
-                FrameSink& sink) noexcept
+                NumberedFrames& frames, Transfers& transfers, Entries& entries,
+                Connector& connector, FrameSink& sink) noexcept
       : link_(link),
         rails_(rails),
         sessions_(sessions),
         losses_(losses),
         frames_(frames),
         transfers_(transfers),
+        entries_(entries),
         connector_(connector),
         sink_(sink) {}
 
@@ -41,6 +43,7 @@ class DeferredCalls {
   Losses& losses_;
   NumberedFrames& frames_;
   Transfers& transfers_;
+  Entries& entries_;
   Connector& connector_;
   FrameSink& sink_;
 };

@@ -8,8 +8,8 @@
 namespace lfc::bond {
 namespace {
 
-bool is_back(Meta meta, std::span<const std::byte> payload) noexcept {
-  return meta.type == FrameType::rail && load_pod<Note>(payload.data()).kind == NoteKind::back;
+bool is_enter(Meta meta, std::span<const std::byte> payload) noexcept {
+  return meta.type == FrameType::rail && load_pod<Note>(payload.data()).kind == NoteKind::enter;
 }
 
 }  // namespace
@@ -27,9 +27,9 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
     return violation(session, "a frame without its head");
   const auto head = load_pod<Head>(payload.data());
   payload = payload.subspan(sizeof head);
-  // Until its `back` is known to be of this session, a returning rail's frames and acknowledgements have no effect.
-  if (session.rails[rail].state == RailState::State::returning || is_back(meta, payload))
-    return on_back(session, rail, meta, payload);
+  // Before both ends have sent `enter`, the connection may be one of another session.
+  if (!session.rails[rail].entered() || is_enter(meta, payload))
+    return on_enter(session, rail, head, meta, payload);
   if (!session.acknowledge(head.acknowledged))
     return violation(session, "an acknowledgement of frames that were never sent");
   if (is_note) {
@@ -67,11 +67,11 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
     frames_.acknowledge(session, rail);
 }
 
-void Delivery::on_back(Session& session, std::uint8_t rail, Meta meta,
-                       std::span<const std::byte> payload) {
-  if (!is_back(meta, payload))
-    return losses_.suspect(session, rail, "the peer began a session on a connection that returns");
-  returns_.welcome(session, rail, load_pod<Note>(payload.data()).value);
+void Delivery::on_enter(Session& session, std::uint8_t rail, const Head& head, Meta meta,
+                        std::span<const std::byte> payload) {
+  if (!is_enter(meta, payload))
+    return losses_.suspect(session, rail, "the peer did not begin its connection by `enter`");
+  entries_.welcome(session, rail, head, load_pod<Note>(payload.data()).value);
 }
 
 void Delivery::deliver(Session& session, Meta meta, std::span<const std::byte> payload) {
@@ -94,15 +94,15 @@ void Delivery::on_note(Session& session, std::uint8_t rail, const Note& note) {
     case NoteKind::arrived: return state.arrive(note.value);
     case NoteKind::probe:
       state.reply_due = note.value;
-      if (state.usable() &&
-          frames_.send_note(session, rail, {NoteKind::reply, rail, 0, note.value}) ==
-              SendStatus::sent)
+      if (state.up() && frames_.send_note(session, rail, {NoteKind::reply, rail, 0, note.value}) ==
+                            SendStatus::sent)
         state.reply_due = 0;
       if (state.reply_due != 0) sessions_.stir(session);
       return;
     case NoteKind::reply:
-      if (distance(session.witnessed, note.value) > 0 && distance(note.value, session.round) >= 0)
-        session.witnessed = note.value;
+      if (distance(session.probes.witnessed, note.value) > 0 &&
+          distance(note.value, session.probes.round) >= 0)
+        session.probes.witnessed = note.value;
       return;
     default: return;
   }

@@ -14,15 +14,15 @@
 #include <string_view>
 
 #include "link/bond/connector.hpp"
+#include "link/bond/entries.hpp"
 #include "link/bond/numbered_frames.hpp"
-#include "link/bond/returns.hpp"
 
 namespace lfc::bond {
 
 class Delivery final : public RailEvents {
  public:
   Delivery(Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames,
-           Transfers& transfers, Connector& connector, Returns& returns, FrameSink& sink,
+           Transfers& transfers, Connector& connector, Entries& entries, FrameSink& sink,
            Counters& counters) noexcept
       : rails_(rails),
         sessions_(sessions),
@@ -30,7 +30,7 @@ class Delivery final : public RailEvents {
         frames_(frames),
         transfers_(transfers),
         connector_(connector),
-        returns_(returns),
+        entries_(entries),
         sink_(sink),
         counters_(counters) {}
 
@@ -43,7 +43,8 @@ class Delivery final : public RailEvents {
   void on_rail_broken(std::uint8_t rail, PeerId id, std::string_view why) override;
 
  private:
-  void on_back(Session& session, std::uint8_t rail, Meta meta, std::span<const std::byte> payload);
+  void on_enter(Session& session, std::uint8_t rail, const Head& head, Meta meta,
+                std::span<const std::byte> payload);
   void on_note(Session& session, std::uint8_t rail, const Note& note);
   void deliver(Session& session, Meta meta, std::span<const std::byte> payload);
   void violation(Session& session, std::string_view what);
@@ -54,7 +55,7 @@ class Delivery final : public RailEvents {
   NumberedFrames& frames_;
   Transfers& transfers_;
   Connector& connector_;
-  Returns& returns_;
+  Entries& entries_;
   FrameSink& sink_;
   Counters& counters_;
 };

@@ -15,7 +15,7 @@ void Losses::suspect(Session& session, std::uint8_t rail, std::string_view why) 
   }
   state.state = RailState::State::lost;
   // The link may still take frames, which would be lost, until leave() has abandoned it.
-  if (session.lead == rail) session.lead = session.best_usable();
+  if (session.lead == rail) session.lead = session.best_up();
   state.close_due = true;
   state.leave_due = true;
   state.why = why;
@@ -34,7 +34,6 @@ void Losses::leave(Session& session, std::uint8_t rail) {
   session.retained.forsake(rail);
   state.in_flight.clear();
   state.in_flight_bytes = 0;
-  if (session.lead == rail) session.lead = session.best_usable();
   state.put_off(options_.now());
   sessions_.note_incomplete(session);
   // A failed attempt to return is no further loss.
@@ -62,11 +61,7 @@ void Losses::peer_left(Session& session, std::uint8_t rail, std::uint32_t connec
   sessions_.stir(session);
 }
 
-void Losses::life(Session& session, std::uint8_t rail) noexcept {
-  RailState& state = session.rails[rail];
-  ++state.progress;
-  if (state.state == RailState::State::joining) session.came_up(rail);
-}
+void Losses::life(Session& session, std::uint8_t rail) noexcept { ++session.rails[rail].progress; }
 
 // The part of the line before the first colon is the same for all ranks of both nodes, so it is printed once.
 void Losses::report(const Session& session, std::uint8_t rail, std::string_view what,

@@ -17,11 +17,11 @@ constexpr int kMaxSlices = 15;
 // Returns the rail for a frame of this size: the lead, or for a large frame the rail with the least under way.
 std::uint8_t NumberedFrames::rail_for(Session& session, std::size_t size) const noexcept {
   if (session.usable == 1) return session.lead;
-  if (fault(Fault::rail_strays)) return session.best_usable();
+  if (fault(Fault::rail_strays)) return session.best_up();
   if (size < limits::kBondSpread) return session.lead;
   std::uint8_t best = session.lead;
   for (const std::uint8_t i : session.order)
-    if (session.rails[i].usable() &&
+    if (session.rails[i].up() &&
         session.rails[i].in_flight_bytes < session.rails[best].in_flight_bytes)
       best = i;
   return best;
@@ -29,26 +29,21 @@ std::uint8_t NumberedFrames::rail_for(Session& session, std::size_t size) const 
 
 SendStatus NumberedFrames::send(Session& session, Meta meta, const Slice* slices,
                                 int count) noexcept {
-  if (session.usable == 0 || session.connect_due) return SendStatus::again;
+  if (session.lead == kNoRail) return SendStatus::again;
   const std::size_t size = total_size(slices, count);
   const bool control = !is_data(meta.type);
   const bool kept = session.keeps_frames();
   Retained& retained = session.retained;
   if (retained.unsent() != 0 && !control) return SendStatus::again;
   if (kept && !retained.has_room(size, control)) return SendStatus::again;
-  if (session.lead == kNoRail) [[unlikely]]
-    session.lead = session.best_usable();
   std::uint8_t rail = rail_for(session, size);
   const std::uint32_t number = session.next_number;
   SendStatus status = transmit(session, rail, number, meta, slices, count, size);
-  if (status != SendStatus::sent &&
-      (rail != session.lead || session.rails[rail].state != RailState::State::up)) [[unlikely]] {
-    // The rail is not up (yet): the first one that takes the frame becomes the lead.
+  if (status != SendStatus::sent && rail != session.lead) [[unlikely]] {  // full, or just lost
     for (const std::uint8_t other : session.order) {
-      if (other == rail || !session.rails[other].usable()) continue;
+      if (other == rail || !session.rails[other].up()) continue;
       status = transmit(session, other, number, meta, slices, count, size);
       if (status != SendStatus::sent) continue;
-      if (session.rails[session.lead].state != RailState::State::up) session.lead = other;
       rail = other;
       break;
     }
@@ -81,8 +76,6 @@ SendStatus NumberedFrames::transmit(Session& session, std::uint8_t rail, std::ui
   if (status == SendStatus::broken) [[unlikely]]
     losses_.suspect(session, rail, "closed by the peer");
   if (status != SendStatus::sent) return status;
-  if (state.state == RailState::State::joining) [[unlikely]]
-    session.came_up(rail);
   session.acknowledged_to_peer = head.acknowledged;
   session.bytes_since_ack = 0;
   counters_.add(rail_bytes(rail), size);
@@ -100,8 +93,7 @@ SendStatus NumberedFrames::send_note(Session& session, std::uint8_t rail,
   const Slice slices[] = {{&head, sizeof head}, {&named, sizeof named}};
   const SendStatus status = rails_[rail].link->send(session.id, {FrameType::rail}, slices, 2);
   if (status == SendStatus::broken) losses_.suspect(session, rail, "closed by the peer");
-  // The receiver of a `back` does not use the acknowledgement.
-  if (status == SendStatus::sent && note.kind != NoteKind::back) {
+  if (status == SendStatus::sent) {
     session.acknowledged_to_peer = head.acknowledged;
     session.bytes_since_ack = 0;
   }
@@ -111,15 +103,12 @@ SendStatus NumberedFrames::send_note(Session& session, std::uint8_t rail,
 bool NumberedFrames::send_unsent(Session& session) noexcept {
   Retained& retained = session.retained;
   while (Retained::Frame* frame = retained.first_unsent()) {
-    if (session.lead == kNoRail) session.lead = session.best_usable();
-    if (session.lead == kNoRail) return false;
     const std::uint8_t rail = session.lead;
+    if (rail == kNoRail) return false;
     const Slice slice{retained.bytes(*frame), frame->size};
     if (transmit(session, rail, frame->number, frame->meta, &slice, 1, frame->size) !=
-        SendStatus::sent) {
-      if (session.rails[rail].state != RailState::State::up) session.lead = kNoRail;
+        SendStatus::sent)
       return false;
-    }
     counters_.add(Counter::rail_frames_again);
     retained.sent(*frame, rail);
   }
@@ -130,7 +119,7 @@ void NumberedFrames::acknowledge(Session& session, std::uint8_t rail) noexcept {
   const Note note{NoteKind::arrived, rail, 0, session.rails[rail].received};
   session.ack_due =
       session.state != Session::State::over &&
-      (!session.rails[rail].usable() || send_note(session, rail, note) != SendStatus::sent);
+      (!session.rails[rail].up() || send_note(session, rail, note) != SendStatus::sent);
   if (session.ack_due) sessions_.stir(session);
 }
 

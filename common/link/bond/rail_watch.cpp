@@ -19,7 +19,7 @@ void RailWatch::check(Session& session, Clock::time_point now) {
   const auto patience = options_.rail_timeout / 3;
   for (std::uint8_t i = 0; i < rails_.count(); ++i) {
     RailState& rail = session.rails[i];
-    if (!rail.usable()) continue;
+    if (!rail.up()) continue;
     if (rail.progress != rail.progress_seen || !has_work(session, i)) {
       rail.progress_seen = rail.progress;
       rail.since = now;
@@ -28,24 +28,25 @@ void RailWatch::check(Session& session, Clock::time_point now) {
     }
     if (rail.awaited_round == 0) {
       if (now - rail.since < patience) continue;
-      if (session.witnessed == session.round) ++session.round;
-      rail.awaited_round = session.round;
+      if (session.probes.witnessed == session.probes.round) ++session.probes.round;
+      rail.awaited_round = session.probes.round;
       rail.limit = Clock::time_point::max();
       continue;
     }
     // A reply on this rail itself would have been progress.
-    const bool witnessed = distance(rail.awaited_round, session.witnessed) >= 0;
+    const bool witnessed = distance(rail.awaited_round, session.probes.witnessed) >= 0;
     if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * patience;
     const bool needed = session.for_frames(i) && session.live == 1;
     if (now >= rail.limit && !needed)
       losses_.suspect(session, i, "it makes no progress while another rail of the same peer does");
   }
-  if (session.witnessed == session.round) return;
+  if (session.probes.witnessed == session.probes.round) return;
   for (std::uint8_t i = 0; i < rails_.count(); ++i) {
     RailState& rail = session.rails[i];
-    if (!rail.usable() || rail.probed == session.round) continue;
-    if (frames_.send_note(session, i, {NoteKind::probe, i, 0, session.round}) == SendStatus::sent)
-      rail.probed = session.round;
+    if (!rail.up() || rail.probed == session.probes.round) continue;
+    if (frames_.send_note(session, i, {NoteKind::probe, i, 0, session.probes.round}) ==
+        SendStatus::sent)
+      rail.probed = session.probes.round;
   }
 }
 

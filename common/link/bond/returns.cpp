@@ -31,12 +31,11 @@ bool Returns::check(Session& session, Clock::time_point now) {
     RailState& rail = session.rails[i];
     if (rail.theirs == kNoRail || rail.state == RailState::State::none) continue;
     if (rail.state == RailState::State::lost) attempt(session, i, now);
-    if (rail.state == RailState::State::joining || rail.state == RailState::State::returning)
-      greet(session, i);
-    if (rail.state == RailState::State::up) {
+    if (rail.up()) {
       if (rail.missed) count(session, i, now);
       continue;
     }
+    entries_.greet_again(session, i, now);
     if (rail.state == RailState::State::returning) await(session, i);
     connecting_ |= rail.connected();
     rest = true;
@@ -61,34 +60,6 @@ void Returns::await(Session& session, std::uint8_t i) noexcept {
   } else if (present_now_ - rail.returning_since >= 2 * kLongestPause) {
     losses_.suspect(session, i, "its return was not confirmed");
   }
-}
-
-// Sends the first frame on a rail that the bond otherwise would not use yet. A rail that joins late is up when the peer
-// replies to the probe.
-void Returns::greet(Session& session, std::uint8_t i) {
-  RailState& rail = session.rails[i];
-  if (rail.greeted) return;
-  const bool returns = rail.state == RailState::State::returning;
-  const Note note{returns ? NoteKind::back : NoteKind::probe, i, 0,
-                  returns ? rail.connection : session.round};
-  if (frames_.send_note(session, i, note) != SendStatus::sent) return;
-  rail.greeted = true;
-  if (rail.welcomed) use_again(session, i);
-}
-
-void Returns::welcome(Session& session, std::uint8_t i, std::uint32_t connection) {
-  RailState& rail = session.rails[i];
-  if (rail.state != RailState::State::returning || rail.connection != connection || rail.welcomed)
-    return losses_.suspect(session, i, "the peer returns to a session that has ended");
-  rail.welcomed = true;
-  if (rail.greeted) return use_again(session, i);
-  greet(session, i);
-}
-
-void Returns::use_again(Session& session, std::uint8_t i) noexcept {
-  ++session.usable_like(i);
-  if (session.for_frames(i)) ++session.live;
-  session.came_up(i);
 }
 
 void Returns::count(Session& session, std::uint8_t i, Clock::time_point now) {

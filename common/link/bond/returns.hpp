@@ -1,34 +1,32 @@
 // Returns: lost rails of sessions, which are connected again while another rail of the session works.
 //
-//   Returns returns(rails, sessions, losses, frames, connector, options, counters);
+//   Returns returns(rails, sessions, losses, entries, connector, options, counters);
 //   if (sessions.incomplete()) returns.check();         // now and then, outside of any rail's poll()
-//   returns.welcome(session, rail, note.value);         // a `back` has arrived on the rail
 //   bool timed = returns.connecting();                  // check() is to be called soon
 //
 // The pause before an attempt doubles from kFirstPause to kLongestPause. It begins anew after a loss of a rail that has
 // worked for that long. Both ends may try. Connections that cross are the link's matter, which keeps one of them.
 //
-// Invariants, which README.md proves: both ends give a connection the same number; a connection that returns carries
-// nothing before both ends have sent `back` with that number, so it never joins another session; a `leave` is never
-// taken for that of a later connection. Held by tests/unit/link/bond/returns_test.cpp. Threads: as the link's.
+// Invariants, which README.md proves: both ends give a connection the same number; a `leave` is never taken for that of
+// a later connection. Held by tests/unit/link/bond/returns_test.cpp. Threads: as the link's.
 #pragma once
 
 #include <cstdint>
 
 #include "link/bond/connector.hpp"
-#include "link/bond/numbered_frames.hpp"
+#include "link/bond/entries.hpp"
 #include "link/present_time.hpp"
 
 namespace lfc::bond {
 
 class Returns {
  public:
-  Returns(Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames,
-          Connector& connector, const BondOptions& options, Counters& counters) noexcept
+  Returns(Rails& rails, Sessions& sessions, Losses& losses, Entries& entries, Connector& connector,
+          const BondOptions& options, Counters& counters) noexcept
       : rails_(rails),
         sessions_(sessions),
         losses_(losses),
-        frames_(frames),
+        entries_(entries),
         connector_(connector),
         options_(options),
         counters_(counters) {}
@@ -37,21 +35,17 @@ class Returns {
   void check();
   // Some rail is being connected again.
   bool connecting() const noexcept { return connecting_; }
-  // The peer has sent a `back` for the connection of this number on the rail.
-  void welcome(Session& session, std::uint8_t rail, std::uint32_t connection);
 
  private:
   bool check(Session& session, Clock::time_point now);
   void await(Session& session, std::uint8_t rail) noexcept;
-  void greet(Session& session, std::uint8_t rail);
   void attempt(Session& session, std::uint8_t rail, Clock::time_point now);
   void count(Session& session, std::uint8_t rail, Clock::time_point now);
-  static void use_again(Session& session, std::uint8_t rail) noexcept;
 
   Rails& rails_;
   Sessions& sessions_;
   Losses& losses_;
-  NumberedFrames& frames_;
+  Entries& entries_;
   Connector& connector_;
   const BondOptions& options_;
   Counters& counters_;

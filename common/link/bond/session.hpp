@@ -56,8 +56,8 @@ struct Chunk : Operation {
 
 // One rail of one session.
 struct RailState {
-  // none: neither side has connected it. joining: not known to carry anything yet. returning: connected again, and not
-  // used before both ends have sent `back`. lost: closed, or out of reach, until it returns (returns.hpp).
+  // none: neither side has connected it. joining: connected, and returning: connected again; neither carries anything
+  // before both ends have sent `enter` (entries.hpp). lost: closed, or out of reach, until it returns (returns.hpp).
   enum class State : std::uint8_t { none, joining, returning, up, lost };
   State state = State::none;
   bool leave_due = false;       // the peer is to be notified that we have closed it
@@ -83,18 +83,23 @@ struct RailState {
   std::string why;                  // it was lost
   std::uint8_t theirs = kNoRail;    // the peer's number of this rail
   std::uint8_t rank = kNoRail;      // among those for frames: 0 is the best
-  // Its return: see returns.hpp.
-  std::uint32_t connection = 0;  // the number of the last connection; 0: there was none
-  bool greeted = false;          // our `back`, or a probe of a rail that joins late, was sent
-  bool welcomed = false;         // the peer's `back` has arrived
+  // Its connections: see entries.hpp and returns.hpp.
+  std::uint32_t connection = 0;         // the number of the last connection; 0: there was none
+  bool enter_due = false;               // the peer has made it, and waits for our `enter`
+  bool greeted = false;                 // our `enter` was sent
+  bool welcomed = false;                // the peer's `enter` has arrived, and is of this session
+  Clock::time_point greet_again{};      // not before
   Clock::time_point returning_since{};  // as Returns has seen it, in present time; 0: not yet
   bool missed = false;                  // its loss was reported, and its return not yet
   Clock::duration pause{};              // before the next attempt
   Clock::time_point next_attempt{};     // not before
   Clock::time_point returned_at{};      // 0: it has not returned since its loss
 
-  bool usable() const noexcept { return state == State::joining || state == State::up; }
+  bool up() const noexcept { return state == State::up; }
+  bool usable() const noexcept { return state == State::joining || up(); }
   bool connected() const noexcept { return usable() || state == State::returning; }
+  // The last connection has carried frames, and may deliver some although it is lost.
+  bool entered() const noexcept { return greeted && welcomed; }
   // A lost rail may be connected once both ends have closed the last connection, and ours carries nothing any more.
   bool may_return() const noexcept {
     return state == State::lost && theirs != kNoRail && !close_due && !leave_due && chunks == 0 &&
@@ -104,8 +109,8 @@ struct RailState {
   void begin_connection() noexcept {
     state = connection == 0 ? State::joining : State::returning;
     ++connection;
-    peer_left = greeted = welcomed = false;
-    returning_since = {};
+    peer_left = enter_due = greeted = welcomed = false;
+    greet_again = returning_since = {};
     arrived = received = 0;
     awaited_round = probed = reply_due = 0;
   }
@@ -127,11 +132,31 @@ struct RailState {
   }
 };
 
+// The two sessions that are each other's ends, by the numbers that their processes never use again (entries.hpp).
+struct SessionNames {
+  std::uint32_t ours = 0;
+  std::uint32_t theirs = 0;  // 0: not known yet
+
+  // True: the peer's session of this name, which knows ours by `our_name` or 0, is the other end of ours.
+  bool pair(std::uint32_t their_name, std::uint32_t our_name) const noexcept {
+    return their_name != 0 && (theirs == 0 || theirs == their_name) &&
+           (our_name == 0 || our_name == ours);
+  }
+};
+
+struct Probes {
+  std::uint32_t round = 0;      // the last one
+  std::uint32_t witnessed = 0;  // the latest round with a reply on any rail
+};
+
+// here: our NI has connected. there: the peer has, and our NI knows that.
+enum class Begun : std::uint8_t { here, there, both };
+
 struct Session {
   enum class State : std::uint8_t { open, closing, ending, over, broken };
   State state = State::open;
+  Begun begun = Begun::here;
   bool plain = false;
-  bool connected = false;   // on_connect() was called for it
   bool restless = false;    // in the list of sessions with deferred calls
   bool incomplete = false;  // in the list of sessions with lost rails
   bool goodbye_due = false;
@@ -143,8 +168,9 @@ struct Session {
   std::uint8_t usable = 0;      // rails for frames that carry something, or may soon
   std::uint8_t live = 0;        // of these, and those that the peer may connect for the first time
   std::uint8_t wider = 0;       // rails for chunks only that are usable
-  PeerId id = kNoPeer;          // by which the rails know the peer
-  PeerId peer = kNoPeer;        // by which the NI does; kNoPeer once it has closed it
+  SessionNames names;
+  PeerId id = kNoPeer;    // by which the rails know the peer
+  PeerId peer = kNoPeer;  // by which the NI does; kNoPeer once it has closed it
   Address address;
 
   std::uint32_t next_number = 1;
@@ -159,8 +185,7 @@ struct Session {
   std::vector<Transfer*> transfers;  // all that are not completed
   std::uint32_t chunks = 0;          // in rails
 
-  std::uint32_t round = 0;      // of probes
-  std::uint32_t witnessed = 0;  // the latest round with a reply on any rail
+  Probes probes;
 
   std::array<RailState, kMaxRails> rails;
   std::vector<std::uint8_t>
@@ -184,20 +209,16 @@ struct Session {
     return true;
   }
 
-  // Returns the best rail that is up, else the best that is joining, else kNoRail.
-  std::uint8_t best_usable() const noexcept {
-    std::uint8_t joining = kNoRail;
-    for (const std::uint8_t i : order) {
-      if (rails[i].state == RailState::State::up) return i;
-      if (joining == kNoRail && rails[i].usable()) joining = i;
-    }
-    return joining;
+  // Returns the best rail that is up, else kNoRail.
+  std::uint8_t best_up() const noexcept {
+    for (const std::uint8_t i : order)
+      if (rails[i].up()) return i;
+    return kNoRail;
   }
-  // The rail carries frames now: the best such rail becomes the lead.
+  // The rail carries frames from now on.
   void came_up(std::uint8_t rail) noexcept {
     rails[rail].state = RailState::State::up;
-    if (!for_frames(rail)) return;
-    if (lead == kNoRail || rails[rail].rank < rails[lead].rank) lead = rail;
+    lead = best_up();
   }
 };
 

@@ -10,6 +10,7 @@ Session* Sessions::latest(ProcessName name) const noexcept {
 Session& Sessions::add(const Address& address, PeerId peer) {
   Session& session = *all_.emplace_back(std::make_unique<Session>(address));
   session.id = static_cast<PeerId>(all_.size() - 1);
+  session.names.ours = session.id + 1;
   session.peer = peer;
   if (peer >= by_peer_.size()) by_peer_.resize(std::size_t{peer} + 1);
   by_peer_[peer] = &session;

@@ -15,8 +15,10 @@ constexpr std::size_t kAlignment = 4096;
 bool Transfers::served(const Session& session) const noexcept {
   if (session.plain)
     return session.lead != kNoRail && rails_[session.lead].link->remote_memory(session.id);
-  const std::uint8_t rail = session.best_usable();
-  return session.connect_due || (rail != kNoRail && rails_[rail].link->remote_memory(session.id));
+  return session.connect_due ||
+         std::any_of(session.order.begin(), session.order.end(), [&](std::uint8_t rail) {
+           return session.rails[rail].usable() && rails_[rail].link->remote_memory(session.id);
+         });
 }
 
 Chunk& Transfers::take_chunk() {
@@ -79,7 +81,7 @@ std::uint8_t Transfers::rail_with_room(const Session& session, std::uint32_t tri
     const std::uint8_t first = session.lead == kNoRail ? 0 : session.lead;
     const auto i = static_cast<std::uint8_t>((first + step) % rails_.count());
     const RailState& rail = session.rails[i];
-    if (!rail.usable() || rail.chunks >= limits::kBondDepth || (tried >> i & 1) != 0) continue;
+    if (!rail.up() || rail.chunks >= limits::kBondDepth || (tried >> i & 1) != 0) continue;
     if (best == kNoRail || rail.chunk_bytes < session.rails[best].chunk_bytes) best = i;
   }
   return best;

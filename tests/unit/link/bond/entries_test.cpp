@@ -1,0 +1,164 @@
+// The first frames on connections of rails: a connection joins the session for which it was made, or none.
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "link/bond/bond_wire.hpp"
+#include "link/bond/session.hpp"
+#include "unit/link/bond/world.hpp"
+
+namespace lfc {
+namespace {
+
+using bond::Head;
+using bond::Note;
+using bond::NoteKind;
+using namespace two_bonds;
+
+// Node 0 has just begun to connect over rail 1, for the first time, in a session that works over rail 0.
+struct Late {
+  Late() : world(31, 2) {
+    world.fabrics[1]->cut(0, 1);
+    REQUIRE(world.connect(0));
+    exchange(0);
+    world.fabrics[1]->mend(0, 1);
+    const auto hellos = [&] { return world.fabrics[1]->totals().frames; };
+    while (hellos() == 0) poll_alone(0, 1);
+  }
+  void poll_alone(int node, int ticks) {
+    for (; ticks > 0; --ticks) {
+      world.tick();
+      world.nodes[node].link->poll();
+    }
+  }
+  void exchange(int from) {
+    auto& frames = world.nodes[1 - from].frames;
+    const std::size_t before = frames.size();
+    const auto bytes = bytes_of(16, before + 3);
+    REQUIRE(world.until(
+        [&] { return world.send(from, FrameType::message, bytes) == SendStatus::sent; }));
+    REQUIRE(world.until([&] { return frames.size() == before + 1; }));
+    CHECK(frames.back().second == bytes);
+  }
+
+  World world;
+};
+
+}  // namespace
+
+TEST_CASE("a late connection of a session that the peer has closed joins no later one", "[bond]") {
+  Late late;
+  World& world = late.world;
+  world.nodes[1].link->close(world.peer(1));
+  REQUIRE(world.connect(1));
+  late.poll_alone(1, 200);  // the connection arrives; the goodbye of node 1 waits for node 0
+  const auto bytes = bytes_of(24, 1);
+  if (world.send(1, FrameType::message, bytes) == SendStatus::again)
+    REQUIRE(
+        world.until([&] { return world.send(1, FrameType::message, bytes) == SendStatus::sent; }));
+  REQUIRE(world.until([&] { return world.nodes[0].frames.size() == 1; }));
+  CHECK(world.nodes[0].frames[0].second == bytes);
+  late.exchange(1);
+  late.exchange(0);
+  for (int i = 0; i < 5000; ++i) world.step();
+  CHECK(world.nodes[0].frames.size() == 2);
+  CHECK(world.nodes[0].broken + world.nodes[1].broken == 0);
+}
+
+TEST_CASE("a late connection of a session that the peer has closed is no loss", "[bond]") {
+  Late late;
+  World& world = late.world;
+  world.nodes[1].link->close(world.peer(1));
+  world.nodes[1].peer_address = nullptr;  // so it cannot connect the rails that the peer does not
+  late.poll_alone(1, 200);
+  late.poll_alone(0, 200);
+  world.fabrics[1]->cut(0, 1);  // the end of the late connection
+  for (int i = 0; i < 5000; ++i) world.step();
+  CHECK(world.nodes[0].broken + world.nodes[1].broken == 0);
+  world.fabrics[1]->mend(0, 1);
+  REQUIRE(world.connect(0));
+  late.exchange(0);
+  late.exchange(1);
+  CHECK(world.nodes[0].broken + world.nodes[1].broken == 0);
+}
+
+TEST_CASE("a connection of another session of the peer carries no frame of this one", "[bond]") {
+  // The other end is a bare sim link for each rail.
+  const bool in_session = GENERATE(true, false);
+  std::array<std::unique_ptr<SimFabric>, 2> fabrics;
+  std::array<std::unique_ptr<Link>, 2> bare;
+  Node a;
+  Node b;
+  a.identity = {{1, 0}, 7, 8};
+  a.expected_peer = 2;
+  BondOptions options;
+  options.now = [] { return g_now; };
+  a.link = make_bond_link(options, a, a.counters);
+  for (std::size_t rail = 0; rail < 2; ++rail) {
+    fabrics[rail] = std::make_unique<SimFabric>(SimOptions{});
+    a.link->add_rail("sim", fabrics[rail]->make_link(a.link->rail_sink(), a.counters), {});
+    bare[rail] = fabrics[rail]->make_link(b, b.counters);
+  }
+  AddressWriter own(a.identity);
+  a.link->publish(own);
+  const auto blob = std::move(own).finish();
+  AddressWriter other({{1, 1}, 8, 8});
+  bare[0]->publish(other);
+  const bond::Section section{bond::kBondVersion, 2, 0};
+  other.add("bond", std::as_bytes(std::span(&section, 1)));
+  const auto other_blob = std::move(other).finish();
+  a.link->set_own_address(without_key(blob));
+  const auto step = [&](int ticks) {
+    for (; ticks > 0; --ticks) {
+      g_now += std::chrono::milliseconds(1);
+      for (auto& fabric : fabrics) fabric->advance();
+      for (auto& link : bare) link->poll();
+      a.link->poll();
+    }
+  };
+  for (auto& link : bare) {
+    std::string why_not;
+    link->set_own_address(without_key(other_blob));
+    REQUIRE(link->connect(0, *Address::parse(blob), why_not));
+  }
+  const auto send = [&](std::size_t rail, FrameType type, Head head, const auto& rest) {
+    const Slice slices[] = {{&head, sizeof head}, {&rest, sizeof rest}};
+    return bare[rail]->send(0, {type}, slices, 2) == SendStatus::sent;
+  };
+  step(200);
+  REQUIRE(send(0, FrameType::rail, {9, 0}, Note{NoteKind::enter, 0, 0, 1}));
+  REQUIRE(send(0, FrameType::message, {1, 0}, std::uint64_t{11}));
+  step(200);
+  CHECK(a.frames.size() == 1);
+  // The second connection was made for another session of ours, or for another one of the peer's.
+  const Head names = in_session ? Head{9, 5} : Head{10, 0};
+  REQUIRE(send(1, FrameType::rail, names, Note{NoteKind::enter, 1, 0, 1}));
+  REQUIRE(send(1, FrameType::message, {2, 0}, std::uint64_t{22}));
+  step(200);
+  CHECK(a.frames.size() == 1);
+  REQUIRE(send(0, FrameType::message, {2, 0}, std::uint64_t{33}));
+  step(200);
+  REQUIRE(a.frames.size() == 2);
+  CHECK(a.frames[1].second[0] == std::byte{33});
+  CHECK(a.broken == 0);
+  for (auto& link : bare) link.reset();
+  a.link.reset();
+}
+
+TEST_CASE("two sessions are each other's ends by their names", "[bond]") {
+  bond::SessionNames names{5, 0};
+  CHECK(names.pair(9, 0));
+  CHECK(names.pair(9, 5));
+  CHECK_FALSE(names.pair(9, 6));
+  CHECK_FALSE(names.pair(0, 0));
+  names.theirs = 9;
+  CHECK(names.pair(9, 5));
+  CHECK_FALSE(names.pair(8, 0));
+}
+
+}  // namespace lfc
