@@ -8,9 +8,10 @@ namespace {
 thread_local bool is_armed = false;
 thread_local bool failed = false;
 thread_local unsigned before_failure = 0;
+thread_local std::size_t least_size = 0;
 
-[[maybe_unused]] bool fails_now() noexcept {
-  if (!is_armed || before_failure-- != 0) return false;
+[[maybe_unused]] bool fails_now(std::size_t size) noexcept {
+  if (!is_armed || size < least_size || before_failure-- != 0) return false;
   is_armed = false;
   failed = true;
   return true;
@@ -20,8 +21,9 @@ thread_local unsigned before_failure = 0;
 
 namespace lfc {
 
-FailingAllocation::FailingAllocation(unsigned number) noexcept {
+FailingAllocation::FailingAllocation(unsigned number, std::size_t least) noexcept {
   before_failure = number;
+  least_size = least;
   failed = false;
   is_armed = true;
 }
@@ -33,7 +35,7 @@ bool FailingAllocation::has_failed() const noexcept { return failed; }
 #ifndef __SANITIZE_ADDRESS__
 // The forms for arrays and without exceptions call these.
 void* operator new(std::size_t size) {
-  void* const memory = fails_now() ? nullptr : std::malloc(size != 0 ? size : 1);
+  void* const memory = fails_now(size) ? nullptr : std::malloc(size != 0 ? size : 1);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

@@ -12,15 +12,19 @@
 //     if (!has_failed) break;
 //   }
 //
+// With a size, only calls for at least so many bytes count. Without exceptions `operator new` returns null.
+//
 // Catch2's macros also allocate, so they stand outside its scope. With AddressSanitizer nothing fails, because that
 // tool needs its own `operator new`.
 #pragma once
+
+#include <cstddef>
 
 namespace lfc {
 
 class FailingAllocation {
  public:
-  explicit FailingAllocation(unsigned number) noexcept;
+  explicit FailingAllocation(unsigned number, std::size_t least = 0) noexcept;
   ~FailingAllocation();
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;

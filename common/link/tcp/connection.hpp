@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -128,7 +129,12 @@ inline std::string no_goodbye(const Connection& connection, const char* what) {
          seconds_text(connection.socket.since_heard()) +
          " ago (did its process crash, was it killed, or did it end without MPI_Finalize?)";
 }
-// ... or an error on this node.
+// ... too little memory in this process; ...
+inline std::string no_memory(const Connection& connection) {
+  return connection.ends() + ": " + std::strerror(ENOMEM) +
+         " for its receive buffer (does ulimit -v limit the address space of this process?)";
+}
+// ... or another error on this node.
 inline std::string no_way(const Connection& connection, int error) {
   return connection.ends() + ": " + std::strerror(error) + ", last heard " +
          seconds_text(connection.socket.since_heard()) +

@@ -39,11 +39,12 @@ void Handshake::queue_header(Connection& connection, FrameType type, std::uint32
   it_.sending.flush_new(connection);
 }
 
-void Handshake::establish(Connection& connection) noexcept {
+// Ends the connection, and so breaks the peer, if there is no memory for its receive buffer.
+void Handshake::establish(Connection& connection) {
   connection.deadline = Clock::time_point::max();
-  connection.in.grow(Inbox::kEstablished);
   it_.unauthenticated.note_authenticated(connection);
   connection.state = State::established;
+  if (!connection.in.grow(Inbox::kEstablished)) it_.connections.end_with_errno(connection, ENOMEM);
 }
 
 // --- We connect ---

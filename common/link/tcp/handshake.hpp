@@ -61,7 +61,7 @@ class Handshake {
   void connect_again(Connection& connection, bool counts, Retries::Duration least = {});
   void check_hello(Connection& connection, std::span<const std::byte> hello);
   Connection* find_other(const Connection& connection) noexcept;
-  void establish(Connection& connection) noexcept;
+  void establish(Connection& connection);
   void queue_header(Connection& connection, FrameType type, std::uint32_t key,
                     std::span<const std::byte> payload);
 

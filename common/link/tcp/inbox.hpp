@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 
 #include "base/faults.hpp"
@@ -35,15 +36,20 @@ class Inbox {
   static constexpr std::size_t kNoLimit = ~std::size_t{0};
 
   // Begins small; grow() is called once the peer is authenticated.
-  Inbox() { grow(kHandshake); }
-  void grow(std::size_t capacity) {
-    auto larger = std::make_unique_for_overwrite<std::byte[]>(capacity);
+  Inbox() {
+    if (!grow(kHandshake)) throw std::bad_alloc();
+  }
+  // False: memory is short, and nothing has changed.
+  [[nodiscard]] bool grow(std::size_t capacity) noexcept {
+    std::unique_ptr<std::byte[]> larger(new (std::nothrow) std::byte[capacity]);
+    if (larger == nullptr) return false;
     const std::span<const std::byte> kept = bytes();
     if (!kept.empty()) std::memcpy(larger.get(), kept.data(), kept.size());
     end_ = kept.size();
     begin_ = 0;
     capacity_ = capacity;
     buffer_ = std::move(larger);
+    return true;
   }
 
   std::span<const std::byte> bytes() const noexcept {

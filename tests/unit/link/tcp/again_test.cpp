@@ -7,7 +7,9 @@
 
 #include "base/limits.hpp"
 #include "catch.hpp"
+#include "link/tcp/inbox.hpp"
 #include "link/tcp/retries.hpp"
+#include "unit/failing_allocation.hpp"
 #include "unit/link/tcp/world.hpp"
 
 namespace lfc::tcp_world {
@@ -69,6 +71,31 @@ TEST_CASE("tcp: a process that computes before its hello, or before it reads one
   pump_for({&other}, 20ms);  // twenty times the time to connect
   CHECK(dropped(other) == 0);
   exchange(a, b, a_connects, b_connects);
+}
+
+TEST_CASE("tcp: a process without memory for a receive buffer loses the peer, for that reason",
+          "[tcp]") {
+  Node a(0);
+  Node b(1);
+  Node& poor = GENERATE(true, false) ? a : b;
+  a.connect(b);
+  bool has_failed = false;
+  pump({}, [&] {
+    {
+      const FailingAllocation failing(0, tcp::Inbox::kEstablished);
+      poor.link->poll();
+      has_failed = has_failed || failing.has_failed();
+    }
+    (&poor == &a ? b : a).link->poll();
+    return !poor.broken.empty() ||
+           a.send(a.id_of(b.address()), {FrameType::message}, Bytes(8)) == SendStatus::sent;
+  });
+#ifndef __SANITIZE_ADDRESS__
+  REQUIRE(has_failed);
+  REQUIRE(poor.broken.size() == 1);
+  CHECK(poor.broken[0].second.find("Cannot allocate memory") != std::string::npos);
+  CHECK(poor.broken[0].second.find("ulimit -v") != std::string::npos);
+#endif
 }
 
 TEST_CASE("tcp: a process that was dropped for others before its hello connects again", "[tcp]") {
