@@ -174,6 +174,10 @@ bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator) {
   return engine->reads_memory(*communicator);
 }
 
+bool lfc_coll_meets_neighbours(const lfc_coll_communicator* communicator) {
+  return engine->reads_memory(*communicator) && (communicator->agreed & LFC_COLL_UNLIMITED) != 0;
+}
+
 lfc_coll_neighbours* lfc_coll_meet(lfc_coll_communicator* communicator,
                                    const lfc_coll_topology* topology) {
   try {

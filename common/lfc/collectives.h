@@ -77,16 +77,24 @@ lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process
 uint32_t lfc_coll_most_communicators(void);
 /* Returns which parts of the group this rank can reach. Its ranks combine the results by AND, and pass them to
  * lfc_coll_agree(). Without LFC_COLL_BOARDS no group is served, and without LFC_COLL_NODES none of several nodes.
- * Without LFC_COLL_MEMORY no rank reads the memory of local peers. LFC_COLL_ROOM is not agreed on: there is room for
- * the board that this rank makes for the group, if it makes one. */
-enum { LFC_COLL_BOARDS = 1, LFC_COLL_NODES = 2, LFC_COLL_MEMORY = 4, LFC_COLL_ROOM = 8 };
+ * Without LFC_COLL_MEMORY no rank reads the memory of local peers. Without LFC_COLL_ROOM this group is not served: a
+ * node has no board left, or a rank has too little address space to map one. Without LFC_COLL_UNLIMITED the address
+ * space of a rank is limited, so each group has to agree on its room. */
+enum {
+  LFC_COLL_BOARDS = 1,
+  LFC_COLL_NODES = 2,
+  LFC_COLL_MEMORY = 4,
+  LFC_COLL_ROOM = 8,
+  LFC_COLL_UNLIMITED = 16
+};
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator);
 /* Sets the parts that all ranks of the group can reach. Returns whether LFC serves it. */
 bool lfc_coll_agree(lfc_coll_communicator* communicator, unsigned found);
 /* Sets the parts that all ranks of the job can reach. */
 void lfc_coll_agree_for_job(unsigned found);
-/* Calls lfc_coll_agree() with the parts that all ranks of the job can reach. Returns false if these are not set, or if
- * the group has ranks of other jobs. */
+/* Calls lfc_coll_agree() with the parts that all ranks of the job can reach. Returns false if the ranks of the group
+ * have to agree for themselves: these parts are not set, the group has ranks of other jobs, or it would be served and
+ * LFC_COLL_UNLIMITED is missing. */
 bool lfc_coll_agree_as_job(lfc_coll_communicator* communicator);
 /* Returns whether its ranks have agreed that LFC serves it. */
 bool lfc_coll_serves(const lfc_coll_communicator* communicator);
@@ -123,8 +131,10 @@ unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator);
 /* Returns whether the group serves alltoall, gatherv and scatterv: all ranks share a node, and have agreed that they
  * read each other's memory. */
 bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator);
+/* Returns whether the group serves calls among neighbours: lfc_coll_reads_memory(), and LFC_COLL_UNLIMITED. */
+bool lfc_coll_meets_neighbours(const lfc_coll_communicator* communicator);
 /* Returns the edges of a process topology for calls among neighbours, or NULL if memory is short. Needs
- * lfc_coll_reads_memory(). lfc_coll_part_from() frees it, before lfc_coll_leave(). */
+ * lfc_coll_meets_neighbours(). lfc_coll_part_from() frees it, before lfc_coll_leave(). */
 struct lfc_coll_neighbours* lfc_coll_meet(lfc_coll_communicator* communicator,
                                           const struct lfc_coll_topology* topology);
 void lfc_coll_part_from(struct lfc_coll_neighbours* neighbours);

@@ -9,6 +9,14 @@ static int combine_below(lfc_coll_module* own, ompi_communicator_t* comm, uint32
   return below->coll_allreduce(MPI_IN_PLACE, word, 1, MPI_UINT32_T, MPI_BAND, comm, below);
 }
 
+/* The reason why ranks that can reach these parts of a communicator are not served. */
+static const char* why_not(uint32_t found) {
+  return (found & (LFC_COLL_BOARDS | LFC_COLL_ROOM)) != LFC_COLL_BOARDS
+             ? LFC_COLL_OUT_OF_REACH
+             : "a node has no board left for one communicator more, or a rank has too little "
+               "address space for it (ulimit -v)";
+}
+
 /* --- In MPI_Init --- */
 
 /* On one node the ranks sleep until all have arrived. MPI_Init lets no waiting rank yield until its last step: with
@@ -29,7 +37,9 @@ bool lfc_coll_agree_in_init(lfc_coll_module* own, ompi_communicator_t* comm) {
   lfc_pml_hooks_agree(found >> kHooks);
   found &= (UINT32_C(1) << kHooks) - 1;
   lfc_coll_agree_for_job(found);
-  return lfc_coll_agree(own->communicator, found);
+  if (lfc_coll_agree(own->communicator, found)) return true;
+  lfc_coll_explain(comm, why_not(found));
+  return false;
 }
 
 /* --- At the first blocking collective --- */
@@ -72,15 +82,12 @@ static int decide(lfc_coll_module* own, ompi_communicator_t* comm) {
   const int status = combine_below(own, comm, &found);
   if (status != OMPI_SUCCESS) return status;
   FIRST_CALLS(TAKE_BACK)
-  /* Communicators without a number are not bounded by it (has_too_high_number() in module.c). */
-  const bool has_room = (found & LFC_COLL_ROOM) != 0;
-  if (has_room && lfc_coll_agree(own->communicator, found)) {
+  if (lfc_coll_agree(own->communicator, found)) {
     lfc_coll_offer(own, comm);
   } else {
     lfc_coll_leave(own->communicator);
     own->communicator = NULL;
-    lfc_coll_explain(comm, has_room ? LFC_COLL_OUT_OF_REACH
-                                    : "a node has no board left for one communicator more");
+    lfc_coll_explain(comm, why_not(found));
   }
   FIRST_CALLS(HAND_OVER)
   OTHER_CALLS(HAND_OVER)

@@ -12,7 +12,8 @@
 /* Agrees with all ranks of MPI_COMM_WORLD, for all communicators of the job, and waits for these ranks. Returns whether
  * LFC serves it. */
 bool lfc_coll_agree_in_init(lfc_coll_module* own, ompi_communicator_t* comm);
-/* Offers functions that let the ranks agree at their first blocking collective. The component below serves all calls
+/* Called for communicators of several jobs or of sessions, and for all if the address space of some rank is limited.
+ * Offers functions that let the ranks agree at their first blocking collective. The component below serves all calls
  * until then. Open MPI enables modules inside the progress of any thread, where a wait for other ranks may never end.
  */
 void lfc_coll_agree_later(lfc_coll_module* own);

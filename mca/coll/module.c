@@ -125,10 +125,8 @@ static int enable(mca_coll_base_module_t* module, ompi_communicator_t* comm) {
   lfc_coll_module* own = (lfc_coll_module*)module;
   own->of = comm;
   if (!has_all_below(module)) return OMPI_ERR_NOT_FOUND;
-  if (comm == &ompi_mpi_comm_world.comm && !lfc_coll_agree_in_init(own, comm)) {
-    lfc_coll_explain(comm, LFC_COLL_OUT_OF_REACH);
+  if (comm == &ompi_mpi_comm_world.comm && !lfc_coll_agree_in_init(own, comm))
     return OMPI_ERR_NOT_AVAILABLE;
-  }
   if (lfc_coll_serves(own->communicator))
     lfc_coll_offer(own, comm);
   else

@@ -1,5 +1,5 @@
-/* Collectives among the neighbours of a process topology, among ranks that share a node and may read each other's
- * memory. The component below serves other communicators. */
+/* Collectives among the neighbours of a process topology, among ranks that share a node, may read each other's memory
+ * and have no limit of their address space. The component below serves other communicators. */
 #include "coll_lfc.h"
 #include "forms.h"
 #include "topology.h"
@@ -139,7 +139,7 @@ LFC_COLL_FORMS(alltoallw, neighbor_alltoallw,
                (in, counts, offsets, types, out, out_counts, out_offsets, out_types))
 
 void lfc_coll_offer_neighbours(lfc_coll_module* module) {
-  if (!lfc_coll_reads_memory(module->communicator)) return;
+  if (!lfc_coll_meets_neighbours(module->communicator)) return;
   module->super.coll_neighbor_allgather = call_allgather;
   module->super.coll_neighbor_allgatherv = call_allgatherv;
   module->super.coll_neighbor_alltoall = call_alltoall;

@@ -30,6 +30,9 @@ struct Directory {
   alignas(64) Entry entries[kEntries];
 };
 
+// Address space that is left to Open MPI and the program where it is limited.
+constexpr std::size_t kSpareAddresses = std::size_t{64} << 20;
+
 std::size_t directory_size() noexcept { return round_to_pages(sizeof(Directory)); }
 
 // From a board of a block to the next one.
@@ -113,6 +116,7 @@ std::size_t OwnArena::find_free(std::uint32_t lanes) const noexcept {
 
 // As many as there are of this size, so few communicators prepare few boards. The caller uses one at once.
 std::uint32_t OwnArena::boards_of_block(std::uint32_t lanes) const noexcept {
+  if (AddressRoom::is_limited()) return 1;
   const auto made = std::count_if(boards_.begin(), boards_.end(),
                                   [=](const Made& each) { return each.lanes == lanes; });
   return std::clamp(static_cast<std::uint32_t>(made), 1u, most_of_block(lanes));
@@ -161,11 +165,13 @@ void OwnArena::refuse(std::uint64_t key, std::uint32_t users) {
   publish(index, key);
 }
 
-bool OwnArena::reserve(std::uint64_t key, std::size_t most) {
+bool OwnArena::reserve(std::uint64_t key, std::uint32_t lanes, std::size_t most) {
   most = std::min(most, most_boards_);
   if (!has_room(most)) reclaim();
   if (!has_room(most)) return false;
-  reserved_.insert(key);
+  AddressRoom room = AddressRoom::keep(distance(lanes), kSpareAddresses);
+  if (room.is_refused()) return false;
+  reserved_.emplace(key, std::move(room));
   return true;
 }
 
@@ -204,8 +210,8 @@ bool PeerArena::open() {
 
 Agreement* PeerArena::agreement() { return open() ? &directory_of(directory_).agreement : nullptr; }
 
-// Returns the board at this offset of the file. Maps its block if that is not mapped yet, or the board alone if the
-// block cannot be mapped. Null: errno has the reason.
+// Returns the board at this offset of the file. Maps its block if that is not mapped yet. Maps the board alone if the
+// block cannot be mapped, or if address space is limited. Null: errno has the reason.
 std::byte* PeerArena::board_at(std::uint64_t offset, BoardPlace place, std::uint32_t lanes) {
   const std::uint64_t before = distance(lanes) * place.number;
   if (place.number >= place.count || before > offset) {
@@ -216,13 +222,20 @@ std::byte* PeerArena::board_at(std::uint64_t offset, BoardPlace place, std::uint
   if (block.is_open()) return block.data() + before;
   Mapping& alone = alone_[offset];
   if (alone.is_open()) return alone.data();
-  block = file_.map(offset - before, distance(lanes) * place.count);
+  if (!AddressRoom::is_limited()) block = file_.map(offset - before, distance(lanes) * place.count);
   if (block.is_open()) {
     touch(block, lanes, place.count);
     return block.data() + before;
   }
   alone = file_.map(offset, distance(lanes));
   return alone.data();
+}
+
+bool PeerArena::reserve(std::uint64_t key, std::uint32_t lanes) {
+  if (!open()) return false;
+  AddressRoom room = AddressRoom::keep(distance(lanes), kSpareAddresses);
+  if (room.is_held()) reserved_.emplace(key, std::move(room));
+  return !room.is_refused();
 }
 
 std::byte* PeerArena::find(std::uint64_t key, std::uint32_t lanes, bool& refused) {
@@ -239,6 +252,7 @@ std::byte* PeerArena::find(std::uint64_t key, std::uint32_t lanes, bool& refused
       entry.asking.fetch_sub(1, std::memory_order_acq_rel);
       return nullptr;
     }
+    reserved_.erase(key);
     std::byte* const board = board_at(offset, entry.place.load(std::memory_order_relaxed), lanes);
     if (board == nullptr) {
       why_not_ = with_errno("a board of process " + std::to_string(name_.memory.pid));

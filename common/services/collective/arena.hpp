@@ -12,6 +12,10 @@
 // page. A process that cannot map the block maps the board alone. Each board that is not used yet takes one page. *Held
 // by* arena_test.cpp.
 //
+// Where the address space is limited (ulimit -v), a rank that joins a communicator keeps room for its board. 64 MiB
+// must be left besides, for Open MPI and the program. Such a rank maps each board alone. *Held by* arena_test.cpp and
+// tests/mpi/coll_addresses.c.
+//
 // A persistent request gets a board only while fewer than a third of the limit (`kCollBoards`) are in use. The rest is
 // for communicators and their neighbourhoods. *Held by* arena_test.cpp and tests/mpi/coll_limit.c.
 //
@@ -29,10 +33,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/limits.hpp"
+#include "machine/address_room.hpp"
 #include "machine/local_peer.hpp"
 #include "machine/mapping.hpp"
 #include "machine/shared_memory.hpp"
@@ -66,8 +71,9 @@ class OwnArena {
   static std::unique_ptr<OwnArena> create(std::string& why_not,
                                           std::size_t most_boards = 3 * limits::kCollBoards);
   const ArenaName& name() const noexcept { return name_; }
-  // Keeps room for the board of this key. False: `most` boards, or all, are in use or have been reserved.
-  bool reserve(std::uint64_t key, std::size_t most = kEntries);
+  // Keeps room for the board of this key. False: `most` boards, or all, are in use or have been reserved, or too little
+  // address space is left.
+  bool reserve(std::uint64_t key, std::uint32_t lanes, std::size_t most = kEntries);
   void cancel(std::uint64_t key) noexcept { reserved_.erase(key); }
   // Returns a fresh board to which `users` ranks will attach, this process among them. Null: no memory, or more than
   // `most_boards` communicators at a time; the others find the refusal.
@@ -104,7 +110,7 @@ class OwnArena {
   std::vector<Mapping> blocks_;
   std::vector<Made> boards_;  // board i has entry i of the directory
   std::size_t in_use_ = 0;
-  std::unordered_set<std::uint64_t> reserved_;  // keys of boards that are still to be made
+  std::unordered_map<std::uint64_t, AddressRoom> reserved_;  // of boards to be made, by key
   std::uint64_t end_ = 0;
 };
 
@@ -114,6 +120,9 @@ class PeerArena {
   // Returns the board of this key. Null: it is not there yet; with `refused`, which is set once, it never will be. If
   // why_not() is not empty, the arena is out of reach, or this board cannot be mapped.
   std::byte* find(std::uint64_t key, std::uint32_t lanes, bool& refused);
+  // Keeps address space for this board, where that is limited. False: too little is left.
+  bool reserve(std::uint64_t key, std::uint32_t lanes);
+  void cancel(std::uint64_t key) noexcept { reserved_.erase(key); }
   const std::string& why_not() const noexcept { return why_not_; }
   bool reachable() { return open(); }
   // Null: the arena is out of reach.
@@ -128,6 +137,7 @@ class PeerArena {
   Mapping directory_;
   std::map<std::uint64_t, Mapping> blocks_;  // by offset; kept, since boards are used again
   std::map<std::uint64_t, Mapping> alone_;   // boards whose block could not be mapped, by offset
+  std::unordered_map<std::uint64_t, AddressRoom> reserved_;  // of boards to be found, by key
   std::string why_not_;
 };
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "machine/address_room.hpp"
+
 namespace lfc {
 namespace {
 
@@ -157,6 +159,7 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   auto state = std::make_unique<CommunicatorState>(members, roll.self, std::move(roll.ranks),
                                                    roll.key, std::move(tree), processes_, use);
   if (state->has_room()) found |= LFC_COLL_ROOM;
+  if (!AddressRoom::is_limited()) found |= LFC_COLL_UNLIMITED;
   auto made = std::make_unique<lfc_coll_communicator>(std::move(state), options, aside_.get(),
                                                       found, options_.prints_losses);
   const std::lock_guard guard(mutex_);
@@ -227,7 +230,9 @@ bool Collectives::agree_as_job(lfc_coll_communicator& communicator) const noexce
   if ((agreed & kJobHasAgreed) == 0 || members.name(0).job != members.name(members.size() - 1).job)
     return false;
   communicator.agreed = agreed & ~kJobHasAgreed;
-  return true;
+  if ((agreed & LFC_COLL_UNLIMITED) != 0 || !communicator.is_served()) return true;
+  communicator.agreed = 0;  // some rank may have no room for its board
+  return false;
 }
 
 bool Collectives::reads_memory(const lfc_coll_communicator& communicator) const noexcept {

@@ -38,7 +38,8 @@ struct lfc_coll_communicator : lfc::ActiveOperations::Entry {
   lfc::LossWatch watch;
   // Whether its ranks have agreed that all of them reach the parts that LFC needs.
   bool is_served() const noexcept {
-    return (agreed & LFC_COLL_BOARDS) != 0 &&
+    constexpr unsigned kNeeded = LFC_COLL_BOARDS | LFC_COLL_ROOM;
+    return (agreed & kNeeded) == kNeeded &&
            (communicator.members().nodes() == 1 || (agreed & LFC_COLL_NODES) != 0);
   }
   const unsigned found;  // the parts of it that this rank can reach
@@ -69,7 +70,8 @@ class Collectives {
                                                std::uint32_t word);
   // Stores the parts that all ranks of the job can reach.
   void agree_for_job(unsigned found) noexcept;
-  // Takes them for the communicator. False: they are not stored, or it has ranks of other jobs.
+  // Takes them for the communicator. False: its ranks have to agree for themselves. The parts are not stored, it has
+  // ranks of other jobs, or the address space of some rank is limited.
   bool agree_as_job(lfc_coll_communicator& communicator) const noexcept;
   void leave(lfc_coll_communicator* communicator);
   // Called when the job ends: from then on the end of another process is no loss to the remaining communicators, which

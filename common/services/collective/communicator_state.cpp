@@ -41,12 +41,14 @@ CommunicatorState::CommunicatorState(Membership membership, std::uint32_t self,
       key_(key),
       tree_(std::move(tree)),
       environment_(environment),
-      reserved_(key_to_reserve(use)),
+      reserved_(board_to_reserve(use)),
       has_room_(!reserved_ ||
-                environment_.reserve_board(*reserved_, use != LFC_COLL_COMMUNICATOR)) {}
+                environment_.reserve_board(reserved_->first, reserved_->key, reserved_->lanes,
+                                           use != LFC_COLL_COMMUNICATOR)) {}
 
 CommunicatorState::~CommunicatorState() {
-  if (reserved_) environment_.cancel_board(*reserved_);  // without effect if the board was made
+  // Without effect if the board was opened.
+  if (reserved_) environment_.cancel_board(reserved_->first, reserved_->key);
   // First the tree: its NI writes onto the board, which another communicator gets once all ranks have detached.
   tree_.reset();
   if (board_.is_open()) board_.detach();
@@ -60,16 +62,16 @@ std::unique_ptr<TreeNode> CommunicatorState::take_tree() noexcept {
 // --- The ranks of this node ---
 
 // A group for neighbours' requests opens no board of the group, but one of each rank.
-std::optional<std::uint64_t> CommunicatorState::key_to_reserve(lfc_coll_use use) const noexcept {
-  if (use == LFC_COLL_NEIGHBOUR_REQUEST) return ~key_;
-  return makes_board() ? std::optional(key_) : std::nullopt;
+std::optional<CommunicatorState::Reserved> CommunicatorState::board_to_reserve(
+    lfc_coll_use use) const {
+  if (use == LFC_COLL_NEIGHBOUR_REQUEST) return Reserved{members().name(self()), ~key_, 1};
+  if (lanes() == 1) return std::nullopt;
+  return Reserved{first(), key_, lanes()};
 }
 
 bool CommunicatorState::open_board() {
   if (lanes() == 1 || board_.is_open()) return true;
-  std::byte* const memory =
-      environment_.board(members().name(members().first(members().node(self()))), key_, lanes(),
-                         lanes(), board_failed_);
+  std::byte* const memory = environment_.board(first(), key_, lanes(), lanes(), board_failed_);
   if (memory == nullptr) return false;
   board_ = Board(memory, lanes(), lane());
   if (tree_ != nullptr) tree_->set_board(board_);

@@ -52,7 +52,7 @@ class CommunicatorState : public Ranks, public LentMemory {
   bool has_board() const noexcept { return board_.is_open(); }
   // Opens the board. False: it is not there yet. A rank alone on its node needs none.
   bool open_board();
-  // Whether there is room for the board that this rank will make, if it makes one.
+  // Whether there is room for the board that this rank will make or map, if it needs one.
   bool has_room() const noexcept { return has_room_; }
   // Whether the lane is ready in this step. Compares the labels; if they differ, the operation is marked, and the
   // lane's payload may have another length than `label` has. Both lie within the room.
@@ -107,12 +107,19 @@ class CommunicatorState : public Ranks, public LentMemory {
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  bool makes_board() const noexcept { return lanes() > 1 && lane() == 0; }
-  std::optional<std::uint64_t> key_to_reserve(lfc_coll_use use) const noexcept;
+  // A board that is reserved until it is opened.
+  struct Reserved {
+    ProcessName first;
+    std::uint64_t key;
+    std::uint32_t lanes;
+  };
+  // The process that makes the board of this node.
+  ProcessName first() const { return members().name(members().first(members().node(self()))); }
+  std::optional<Reserved> board_to_reserve(lfc_coll_use use) const;
   const std::uint64_t key_;
   std::unique_ptr<TreeNode> tree_;
   Environment& environment_;
-  const std::optional<std::uint64_t> reserved_;  // key of the board that this rank will make
+  const std::optional<Reserved> reserved_;  // none: it needs no board
   const bool has_room_;
   Board board_;
   bool board_failed_ = false;

@@ -217,15 +217,21 @@ std::byte* Processes::own_board(std::uint64_t key, std::uint32_t lanes, std::uin
   return memory;
 }
 
-bool Processes::reserve_board(std::uint64_t key, bool for_request) {
+bool Processes::reserve_board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool few) {
   const std::lock_guard guard(mutex_);
+  if (!is_self(first)) return local_peer(first).reserve(key, lanes);
   return arena_ != nullptr &&
-         (for_request ? arena_->reserve(key, limits::kCollBoards) : arena_->reserve(key));
+         (few ? arena_->reserve(key, lanes, limits::kCollBoards) : arena_->reserve(key, lanes));
 }
 
-void Processes::cancel_board(std::uint64_t key) noexcept {
+void Processes::cancel_board(ProcessName first, std::uint64_t key) noexcept {
   const std::lock_guard guard(mutex_);
-  if (arena_ != nullptr) arena_->cancel(key);
+  if (is_self(first)) {
+    if (arena_ != nullptr) arena_->cancel(key);
+  } else if (const auto found = processes_.find(first.packed());
+             found != processes_.end() && found->second.arena != nullptr) {
+    found->second.arena->cancel(key);
+  }
 }
 
 std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t lanes,

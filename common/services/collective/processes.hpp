@@ -72,8 +72,8 @@ class Processes final : public Environment {
 
   std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes, std::uint32_t users,
                    bool& failed) override;
-  bool reserve_board(std::uint64_t key, bool for_request) override;
-  void cancel_board(std::uint64_t key) noexcept override;
+  bool reserve_board(ProcessName first, std::uint64_t key, std::uint32_t lanes, bool few) override;
+  void cancel_board(ProcessName first, std::uint64_t key) noexcept override;
   PeerId peer(ProcessName name) override;
   bool read(ProcessName owner, std::byte* to, std::uint64_t from, std::size_t size) override;
   bool has_ended(ProcessName name) override;

@@ -25,11 +25,14 @@ class Environment {
   // it is not there yet; with `failed`, it never will be.
   virtual std::byte* board(ProcessName first, std::uint64_t key, std::uint32_t lanes,
                            std::uint32_t users, bool& failed) = 0;
-  // Reserves room for the board that this process will make for the group of that key; cancel_board() gives it back.
-  // Later groups leave that room free. False: there is no room. Persistent requests may use less of it, because another
-  // component can serve them.
-  virtual bool reserve_board(std::uint64_t /*key*/, bool /*for_request*/) { return true; }
-  virtual void cancel_board(std::uint64_t /*key*/) noexcept {}
+  // Reserves room for this board, in the memory of process `first` and in the address space of this process;
+  // cancel_board() gives it back. Later groups leave that room free. False: there is no room. With `few`, process
+  // `first` may make fewer boards, because another component can serve the group.
+  virtual bool reserve_board(ProcessName /*first*/, std::uint64_t /*key*/, std::uint32_t /*lanes*/,
+                             bool /*few*/) {
+    return true;
+  }
+  virtual void cancel_board(ProcessName /*first*/, std::uint64_t /*key*/) noexcept {}
   // Returns the process's peer, connecting if necessary; kNoPeer: it is out of reach.
   virtual PeerId peer(ProcessName name) = 0;
   // Copies from the memory of a process on this node. False: not all was copied; the process may have ended.

@@ -267,11 +267,11 @@ TEST_CASE("a communicator that reserved a board first gets it, however late it m
           "[coll]") {
   constexpr std::uint32_t kLanes = 2;
   const auto own = make_arena(3);
-  own->reserve(1);
-  own->reserve(2);
+  own->reserve(1, kLanes);
+  own->reserve(2, kLanes);
   CHECK(own->make(3, kLanes, kLanes) != nullptr);  // the third
   CHECK(own->make(4, kLanes, kLanes) == nullptr);
-  own->reserve(5);  // there is no memory for it
+  own->reserve(5, kLanes);  // there is no memory for it
   CHECK(own->make(1, kLanes, kLanes) != nullptr);
   CHECK(own->make(5, kLanes, kLanes) == nullptr);
   own->cancel(2);
@@ -284,18 +284,18 @@ TEST_CASE("persistent requests leave room for communicators", "[coll]") {
   constexpr std::size_t kMost = 4;
   constexpr std::size_t kRequests = 2;
   const auto own = make_arena(kMost);
-  CHECK(own->reserve(1, kRequests));
+  CHECK(own->reserve(1, kLanes, kRequests));
   CHECK(own->make(1, kLanes, kLanes) != nullptr);
-  CHECK(own->reserve(2, kRequests));
-  CHECK_FALSE(own->reserve(3, kRequests));
-  CHECK(own->reserve(4));
-  CHECK(own->reserve(5));
-  CHECK_FALSE(own->reserve(6));
+  CHECK(own->reserve(2, kLanes, kRequests));
+  CHECK_FALSE(own->reserve(3, kLanes, kRequests));
+  CHECK(own->reserve(4, kLanes));
+  CHECK(own->reserve(5, kLanes));
+  CHECK_FALSE(own->reserve(6, kLanes));
   own->cancel(4);
   own->cancel(5);
-  CHECK_FALSE(own->reserve(3, kRequests));
+  CHECK_FALSE(own->reserve(3, kLanes, kRequests));
   own->cancel(2);
-  CHECK(own->reserve(3, kRequests));
+  CHECK(own->reserve(3, kLanes, kRequests));
 }
 
 TEST_CASE("a communicator made anew is not taken for an older one that a rank has not left yet",
