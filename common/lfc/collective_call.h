@@ -58,7 +58,12 @@ struct lfc_coll_topology {
   bool crossed;
 };
 /* The use of a group. Persistent requests among neighbours use one board of each rank, and not the group's board. */
-enum lfc_coll_use { LFC_COLL_COMMUNICATOR, LFC_COLL_REQUEST, LFC_COLL_NEIGHBOUR_REQUEST };
+enum lfc_coll_use {
+  LFC_COLL_COMMUNICATOR,
+  LFC_COLL_UNNUMBERED, /* a communicator whose number does not limit how many there are */
+  LFC_COLL_REQUEST,
+  LFC_COLL_NEIGHBOUR_REQUEST
+};
 enum lfc_coll_status {
   LFC_COLL_OK,
   LFC_COLL_LOST, /* a rank of the communicator */

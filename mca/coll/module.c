@@ -147,7 +147,10 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   char why[256] = "it has one rank, or is an inter-communicator";
   lfc_coll_communicator* communicator = NULL;
   if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1)
-    communicator = join(comm, LFC_COLL_COMMUNICATOR, why, sizeof why);
+    communicator = join(comm,
+                        lfc_communicator_number(comm) == LFC_NO_NUMBER ? LFC_COLL_UNNUMBERED
+                                                                       : LFC_COLL_COMMUNICATOR,
+                        why, sizeof why);
   if (communicator == NULL) {
     lfc_coll_explain(comm, why);
     return NULL;

@@ -16,8 +16,9 @@
 // must be left besides, for Open MPI and the program. Such a rank maps each board alone. *Held by* arena_test.cpp and
 // tests/mpi/coll_addresses.c.
 //
-// A persistent request gets a board only while fewer than a third of the limit (`kCollBoards`) are in use. The rest is
-// for communicators and their neighbourhoods. *Held by* arena_test.cpp and tests/mpi/coll_limit.c.
+// A persistent request, or a communicator without a number, gets a board only while fewer than a third of the limit
+// (`kCollBoards`) are in use. The rest is for communicators with numbers, of which no process has more than
+// `kCollBoards`, and for their neighbourhoods. *Held by* arena_test.cpp, room_test.cpp and tests/mpi/coll_limit.c.
 //
 //   std::unique_ptr<OwnArena> own = OwnArena::create(why_not);
 //   std::byte* board = own->make(key, lanes, users);     // the first

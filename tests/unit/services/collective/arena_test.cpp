@@ -279,6 +279,21 @@ TEST_CASE("a communicator that reserved a board first gets it, however late it m
   CHECK(own->make(2, kLanes, kLanes) == nullptr);
 }
 
+TEST_CASE("communicators without numbers leave boards for those that have numbers", "[coll]") {
+  constexpr std::uint32_t kLanes = 2;
+  const std::uint64_t most = limits::kCollBoards;
+  const auto own = make_arena();
+  std::uint64_t key = 0;
+  std::uint64_t reserved = 0;
+  while (key < 3 * most + 10)
+    reserved += own->reserve(++key, kLanes, limits::kCollBoards) ? 1u : 0u;
+  CHECK(reserved == most);
+  // Communicators with numbers, and their neighbourhoods.
+  for (std::uint64_t i = 0; i < 2 * most; ++i)
+    if (!own->reserve(++key, kLanes)) FAIL("no room for number " << i);
+  CHECK_FALSE(own->reserve(++key, kLanes));
+}
+
 TEST_CASE("persistent requests leave room for communicators", "[coll]") {
   constexpr std::uint32_t kLanes = 2;
   constexpr std::size_t kMost = 4;
