@@ -28,6 +28,19 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 #endif
 }
 
+/* Whether no later communicator has this key. Open MPI never uses the number of a communicator that was made from a
+ * group again, nor an epoch. */
+static inline bool lfc_communicator_key_is_unique(const ompi_communicator_t* comm) {
+#if OPAL_MAJOR_VERSION == 4
+  (void)comm;
+  return false;
+#elif LFC_HAS_FAILURES
+  return !OMPI_COMM_IS_GLOBAL_INDEX(comm) || LFC_MPI_SURVIVES_FAULTS;
+#else
+  return !OMPI_COMM_IS_GLOBAL_INDEX(comm);
+#endif
+}
+
 /* The same number at all ranks of the communicator, and no rank has two communicators of one number. Open MPI takes the
  * lowest that is free. LFC_NO_NUMBER: it has none; those that are made from groups have none. */
 #define LFC_NO_NUMBER UINT32_MAX

@@ -82,7 +82,7 @@ void* lfc_coll_copy_address(lfc_coll_process process, size_t* size) {
                            : engine->processes().copy_address({process.job, process.rank}, *size);
 }
 
-lfc_coll_communicator* lfc_coll_join(uint64_t key, const lfc_coll_process* processes, int count,
+lfc_coll_communicator* lfc_coll_join(lfc_coll_key key, const lfc_coll_process* processes, int count,
                                      int self, lfc_coll_use use, char* why, size_t why_size) {
   std::string why_not;
   lfc_coll_communicator* made = nullptr;

@@ -67,12 +67,18 @@ void lfc_coll_introduce(struct lfc_coll_process process, const void* facts, size
  * known, or memory is short. */
 void* lfc_coll_copy_address(struct lfc_coll_process process, size_t* size);
 
+/* A number of a communicator. If it is unique, only the groups of that communicator's requests have it later. Otherwise
+ * the process stores how often it was used, for each list of ranks. */
+struct lfc_coll_key {
+  uint64_t number;
+  bool is_unique;
+};
 /* Makes the state of a communicator: `self` is this rank among the `count` processes. Returns NULL if LFC does not
  * serve it, for a reason in `why` that all its ranks have. `key` is the same at all its ranks. No other communicator of
  * any of them has it at this time, except communicators that the same ranks make in the same order. */
-lfc_coll_communicator* lfc_coll_join(uint64_t key, const struct lfc_coll_process* processes,
-                                     int count, int self, enum lfc_coll_use use, char* why,
-                                     size_t why_size);
+lfc_coll_communicator* lfc_coll_join(struct lfc_coll_key key,
+                                     const struct lfc_coll_process* processes, int count, int self,
+                                     enum lfc_coll_use use, char* why, size_t why_size);
 /* Returns for how many communicators at a time, of any process, a node has boards. */
 uint32_t lfc_coll_most_communicators(void);
 /* Returns which parts of the group this rank can reach. Its ranks combine the results by AND, and pass them to

@@ -52,8 +52,10 @@ static lfc_coll_communicator* join(ompi_communicator_t* comm, enum lfc_coll_use 
     processes[rank] = name_of(&proc->super.proc_name);
     if (!lfc_coll_knows(processes[rank])) introduce(proc);
   }
-  lfc_coll_communicator* communicator = lfc_coll_join(lfc_communicator_key(comm), processes, size,
-                                                      ompi_comm_rank(comm), use, why, why_size);
+  const struct lfc_coll_key key = {lfc_communicator_key(comm),
+                                   lfc_communicator_key_is_unique(comm)};
+  lfc_coll_communicator* communicator =
+      lfc_coll_join(key, processes, size, ompi_comm_rank(comm), use, why, why_size);
   free(processes);
   if (LFC_MPI_SURVIVES_FAULTS && communicator != NULL)
     lfc_coll_watch(communicator, lfc_failure_of, comm);

@@ -15,11 +15,14 @@ struct members {
   uint64_t communicators; /* made of them so far */
 };
 
+/* A list of members beyond these takes the place of the oldest one, whose communicators are counted anew. */
+enum { kMostLists = 4096 };
+
 static struct {
   struct name* names; /* by Open MPI's number of the communicator */
   size_t count;
   struct members* members;
-  size_t kinds;
+  size_t lists; /* that there were so far */
 } own;
 
 static uint64_t mixed(uint64_t hash, uint64_t with) {
@@ -43,13 +46,17 @@ static uint64_t digest_of(const ompi_communicator_t* comm) {
 
 /* How many communicators this process had of the same members, and counts one more. NULL: memory is short. */
 static struct members* members_of(uint64_t digest) {
-  for (size_t i = 0; i < own.kinds; ++i)
+  const size_t count = own.lists < kMostLists ? own.lists : kMostLists;
+  for (size_t i = 0; i < count; ++i)
     if (own.members[i].digest == digest) return &own.members[i];
-  struct members* const more = realloc(own.members, (own.kinds + 1) * sizeof *more);
-  if (more == NULL) return NULL;
-  own.members = more;
-  more[own.kinds] = (struct members){.digest = digest};
-  return &more[own.kinds++];
+  if (count < kMostLists) {
+    struct members* const more = realloc(own.members, (count + 1) * sizeof *more);
+    if (more == NULL) return NULL;
+    own.members = more;
+  }
+  struct members* const place = &own.members[own.lists++ % kMostLists];
+  *place = (struct members){.digest = digest};
+  return place;
 }
 
 static struct name* place_of(const ompi_communicator_t* comm) {
@@ -91,5 +98,5 @@ void lfc_names_clear(void) {
   free(own.members);
   own.names = NULL;
   own.members = NULL;
-  own.count = own.kinds = 0;
+  own.count = own.lists = 0;
 }

@@ -7,9 +7,11 @@
  *
  * A name is made of the members, in their order, and of how many communicators of these members this process had
  * before. Open MPI's own number of a communicator is used again after that one was freed. Two MPI_Comm_idup may end in
- * different orders at different ranks, and exchange their names. Then plans fit these two badly.
+ * different orders at different ranks, and exchange their names. Then plans fit these two badly. They also fit badly
+ * once a process has had communicators of more than 4,096 lists of members: it has forgotten the oldest lists.
  *
- * Time of the first two: that of a look at each member. Threads: the one that calls MPI.
+ * Time of the first two: that of a look at each member, and at each list. Memory: 64 KiB for the lists. Threads: the
+ * one that calls MPI.
  */
 #ifndef LFC_COMMUNICATOR_NAMES_H
 #define LFC_COMMUNICATOR_NAMES_H

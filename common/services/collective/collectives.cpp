@@ -132,11 +132,11 @@ std::unique_ptr<TreeNode> Collectives::plant(const Roll& roll, unsigned& found) 
   return tree;
 }
 
-lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_process* processes,
+lfc_coll_communicator* Collectives::join(lfc_coll_key key, const lfc_coll_process* processes,
                                          int count, int self, lfc_coll_use use,
                                          std::string& why_not) {
   Roll roll;
-  roll.key = key;
+  roll.key = key.number;
   if (!call_roll(roll, processes, count, self, why_not)) return nullptr;
   CollOptions options = options_of(options_.parameters, threads_);
   options.packet = std::min(options.packet, multicast_->max_packet(roll.max_payload));
@@ -144,9 +144,10 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
     why_not = "a rank takes no packets that hold a number";
     return nullptr;
   }
+  const std::uint64_t key_of_ranks = roll.key;
   {
     const std::lock_guard guard(mutex_);
-    roll.key = names_.next(roll.key);
+    roll.key = names_.next(key_of_ranks);
   }
   unsigned found = LFC_COLL_BOARDS | LFC_COLL_NODES | LFC_COLL_MEMORY;
   const Membership& members = roll.members;
@@ -162,6 +163,8 @@ lfc_coll_communicator* Collectives::join(std::uint64_t key, const lfc_coll_proce
   if (!AddressRoom::is_limited()) found |= LFC_COLL_UNLIMITED;
   auto made = std::make_unique<lfc_coll_communicator>(std::move(state), options, aside_.get(),
                                                       found, options_.prints_losses);
+  const bool is_request = use == LFC_COLL_REQUEST || use == LFC_COLL_NEIGHBOUR_REQUEST;
+  if (key.is_unique && !is_request) made->last_key = key_of_ranks;
   const std::lock_guard guard(mutex_);
   groups_.insert(made.get());
   processes_.attach(made->communicator.members());
@@ -205,6 +208,7 @@ void Collectives::release(lfc_coll_communicator* communicator) {
   std::unique_ptr<TreeNode> tree = communicator->communicator.take_tree();
   const std::lock_guard guard(mutex_);
   groups_.erase(communicator);
+  if (communicator->last_key) names_.forget(*communicator->last_key);
   const Membership members = communicator->communicator.members();
   delete communicator;
   processes_.detach(members);

@@ -42,8 +42,9 @@ struct lfc_coll_communicator : lfc::ActiveOperations::Entry {
     return (agreed & kNeeded) == kNeeded &&
            (communicator.members().nodes() == 1 || (agreed & LFC_COLL_NODES) != 0);
   }
-  const unsigned found;  // the parts of it that this rank can reach
-  unsigned agreed = 0;   // those that all its ranks can reach; of a request: not used
+  const unsigned found;                   // the parts of it that this rank can reach
+  std::optional<std::uint64_t> last_key;  // it is forgotten with the communicator
+  unsigned agreed = 0;  // those that all its ranks can reach; of a request: not used
   // The program is one, the list of active operations the other.
   std::atomic<int> users = 1;
   unsigned fruitless = 0;  // times that it was advanced there without moving
@@ -62,7 +63,7 @@ class Collectives {
   void start_service(ServicePort& port, HostPort& engine, bool threads);
   // Makes a communicator, in the same order at all its ranks. Null: LFC does not serve it, for a reason that all its
   // ranks find in published facts.
-  lfc_coll_communicator* join(std::uint64_t key, const lfc_coll_process* processes, int count,
+  lfc_coll_communicator* join(lfc_coll_key key, const lfc_coll_process* processes, int count,
                               int self, lfc_coll_use use, std::string& why_not);
   // Combines a word of the ranks of a job by AND, without messages, and waits for them asleep. For one communicator in
   // the life of the process. nullopt, at all ranks: combine it by other means.

@@ -4,11 +4,14 @@
 //
 //   CommunicatorNames names;                                      // of this process
 //   const std::uint64_t name = names.next(key);            // key: of the communicator, and of its members
+//   names.forget(key);                                     // if no other communicator will have it
 //
 // Members make the communicators of one key in the same order, so they count alike. Memory: a few words for each key
-// that was ever used. Threads: the caller serialises.
+// that was used and not forgotten. A job that makes and frees communicators again and again has few keys: Open MPI
+// takes the lowest free number, so there is one for each number and list of members. Threads: the caller serialises.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 
@@ -29,6 +32,8 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 class CommunicatorNames {
  public:
   std::uint64_t next(std::uint64_t key) { return mix(key, joined_[key]++); }
+  void forget(std::uint64_t key) noexcept { joined_.erase(key); }
+  std::size_t size() const noexcept { return joined_.size(); }
 
  private:
   std::unordered_map<std::uint64_t, std::uint64_t> joined_;  // how many groups, by key
