@@ -57,15 +57,15 @@ lfc::channels::End end_of(const lfc_channel_end& end) noexcept {
   return {name_of(end.name), end.peer, end.self};
 }
 
-class Below final : public lfc::channels::Below {
+class HostMatching final : public lfc::channels::Matching {
  public:
   void post(Receive& receive) override { host.post(receive.owner); }
   Outcome outcome(const Receive& receive) override {
     return static_cast<Outcome>(host.outcome(receive.owner));
   }
-  void give(const lfc::channels::Name& of, std::uint32_t peer, std::uint16_t number,
-            std::byte* frame, std::size_t size) override {
-    const lfc_channel_name name = name_of(of);
+  void pass_to_matching(const lfc::channels::Name& message_name, std::uint32_t peer,
+                        std::uint16_t number, std::byte* frame, std::size_t size) override {
+    const lfc_channel_name name = name_of(message_name);
     host.give(&name, peer, number, frame, size);
   }
   bool empty(const Key& key) override {
@@ -81,7 +81,7 @@ std::atomic<bool> stopped{false};
 
 // PostedNote: a note that has to wait for room or a credit.
 struct PostedNote : lfc::Message {
-  explicit PostedNote(const NoteFrame& of) : frame(of) {
+  explicit PostedNote(const NoteFrame& note_frame) : frame(note_frame) {
     slices[0] = {&frame, sizeof frame};
     slice_count = 1;
     tag = host.tag;
@@ -91,7 +91,7 @@ struct PostedNote : lfc::Message {
 };
 
 struct Channels final : private lfc::channels::Notes {
-  explicit Channels(std::shared_ptr<lfc::Ni> of) : ni(std::move(of)) {}
+  explicit Channels(std::shared_ptr<lfc::Ni> engine) : ni(std::move(engine)) {}
 
   [[gnu::always_inline]] bool send_now(std::uint32_t peer, lfc::Slice head, lfc::Slice body) {
     return !stopped.load(std::memory_order_relaxed) &&
@@ -107,8 +107,8 @@ struct Channels final : private lfc::channels::Notes {
   }
 
   std::shared_ptr<lfc::Ni> ni;
-  Below below;
-  Receiver receiver{below, *this, LFC_CHANNEL_HEAD};
+  HostMatching matching;
+  Receiver receiver{matching, *this, LFC_CHANNEL_HEAD};
   Senders senders{*this};
 
  private:
@@ -125,7 +125,9 @@ struct Channels final : private lfc::channels::Notes {
 
 Channels* channels = nullptr;  // of this process
 
-Receive& of(lfc_channel_receive* receive) noexcept { return *reinterpret_cast<Receive*>(receive); }
+Receive& receive_of(lfc_channel_receive* receive) noexcept {
+  return *reinterpret_cast<Receive*>(receive);
+}
 
 // A frame of a channel has come. One that names no channel of this process is ignored.
 void arrived(void* frame, std::size_t size) {
@@ -181,8 +183,8 @@ bool lfc_channel_is_refused(const lfc_channel_sender* sender) {
   return reinterpret_cast<const Sender*>(sender)->refused;
 }
 
-bool lfc_channel_send(const lfc_channel_sender* of, const void* data, size_t size) {
-  const Sender& sender = *reinterpret_cast<const Sender*>(of);
+bool lfc_channel_send(const lfc_channel_sender* channel_sender, const void* data, size_t size) {
+  const Sender& sender = *reinterpret_cast<const Sender*>(channel_sender);
   if (sender.channel == 0) return false;
   const lfc::channels::End& end = sender.end;
   const MessageHead head{sender.channel, end.self, end.name.tag,
@@ -209,13 +211,13 @@ lfc_channel_receive* lfc_channel_expect(const lfc_channel_end* end, double gain_
 }
 
 void lfc_channel_drop(lfc_channel_receive* receive) {
-  channels->receiver.remove(of(receive));
-  delete &of(receive);
+  channels->receiver.remove(receive_of(receive));
+  delete &receive_of(receive);
 }
 
 bool lfc_channel_start(lfc_channel_receive* receive) {
-  channels->receiver.start(of(receive));
-  return of(receive).place == Receive::Place::here;
+  channels->receiver.start(receive_of(receive));
+  return receive_of(receive).place == Receive::Place::on_channel;
 }
 
 lfc_channel_key* lfc_channel_pin(const lfc_channel_end* end, double gain_us) try {
@@ -236,30 +238,34 @@ lfc_channel_receive* lfc_channel_make(void* request) {
   return reinterpret_cast<lfc_channel_receive*>(receive);
 }
 
-void lfc_channel_unmake(lfc_channel_receive* receive) { delete &of(receive); }
+void lfc_channel_unmake(lfc_channel_receive* receive) { delete &receive_of(receive); }
 
 bool lfc_channel_start_on(lfc_channel_receive* started, lfc_channel_key* key, size_t capacity,
                           bool direct) {
-  Receive& receive = of(started);
+  Receive& receive = receive_of(started);
   receive.key = reinterpret_cast<Key*>(key);
   receive.capacity = capacity;
   receive.direct = direct;
   channels->receiver.start(receive);
-  return receive.place == Receive::Place::here;
+  return receive.place == Receive::Place::on_channel;
 }
 
-void lfc_channel_ended(lfc_channel_receive* receive) { channels->receiver.ended(of(receive)); }
+void lfc_channel_ended(lfc_channel_receive* receive) {
+  channels->receiver.ended(receive_of(receive));
+}
 
-void lfc_channel_yield(lfc_channel_receive* receive) { channels->receiver.yield(of(receive)); }
+void lfc_channel_yield(lfc_channel_receive* receive) {
+  channels->receiver.yield(receive_of(receive));
+}
 
 void lfc_channels_other(uint32_t comm, int32_t source, int32_t tag) {
-  channels->receiver.foreign(comm, source, tag);
+  channels->receiver.before_other_receive(comm, source, tag);
 }
 
 const uint16_t* lfc_channels_names(void) { return channels->receiver.keys().names(); }
 
 void lfc_channels_reveal(uint32_t comm, int32_t source, int32_t tag) {
-  channels->receiver.reveal(comm, source, tag);
+  channels->receiver.before_probe(comm, source, tag);
 }
 
 uint16_t lfc_channels_frame(uint32_t comm, int32_t source, int32_t tag, uint16_t number) {
@@ -274,7 +280,7 @@ void lfc_channels_describe(uint64_t sent, char* text, size_t size) {
   const lfc::channels::Totals& totals = channels->receiver.totals();
   std::snprintf(
       text, size, "sent=%llu here=%llu early=%llu given=%llu posted=%llu yielded=%llu closed=%llu",
-      static_cast<unsigned long long>(sent), static_cast<unsigned long long>(totals.here),
+      static_cast<unsigned long long>(sent), static_cast<unsigned long long>(totals.on_channel),
       static_cast<unsigned long long>(totals.early), static_cast<unsigned long long>(totals.given),
       static_cast<unsigned long long>(totals.posted),
       static_cast<unsigned long long>(totals.yielded),

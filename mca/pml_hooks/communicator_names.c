@@ -23,7 +23,7 @@ static struct {
   size_t count;
   struct members* members;
   size_t lists; /* that there were so far */
-} own;
+} name_table;
 
 static uint64_t mixed(uint64_t hash, uint64_t with) {
   hash = (hash ^ with) * UINT64_C(0x9e3779b97f4a7c15);
@@ -46,15 +46,15 @@ static uint64_t digest_of(const ompi_communicator_t* comm) {
 
 /* How many communicators this process had of the same members, and counts one more. NULL: memory is short. */
 static struct members* members_of(uint64_t digest) {
-  const size_t count = own.lists < kMostLists ? own.lists : kMostLists;
+  const size_t count = name_table.lists < kMostLists ? name_table.lists : kMostLists;
   for (size_t i = 0; i < count; ++i)
-    if (own.members[i].digest == digest) return &own.members[i];
+    if (name_table.members[i].digest == digest) return &name_table.members[i];
   if (count < kMostLists) {
-    struct members* const more = realloc(own.members, (count + 1) * sizeof *more);
+    struct members* const more = realloc(name_table.members, (count + 1) * sizeof *more);
     if (more == NULL) return NULL;
-    own.members = more;
+    name_table.members = more;
   }
-  struct members* const place = &own.members[own.lists++ % kMostLists];
+  struct members* const place = &name_table.members[name_table.lists++ % kMostLists];
   *place = (struct members){.digest = digest};
   return place;
 }
@@ -62,15 +62,15 @@ static struct members* members_of(uint64_t digest) {
 static struct name* place_of(const ompi_communicator_t* comm) {
   const size_t number = lfc_communicator_number(comm);
   if (number == LFC_NO_NUMBER) return NULL;
-  if (number >= own.count) {
+  if (number >= name_table.count) {
     const size_t count = number + 64;
-    struct name* const more = realloc(own.names, count * sizeof *more);
+    struct name* const more = realloc(name_table.names, count * sizeof *more);
     if (more == NULL) return NULL;
-    for (size_t i = own.count; i < count; ++i) more[i].comm = NULL;
-    own.names = more;
-    own.count = count;
+    for (size_t i = name_table.count; i < count; ++i) more[i].comm = NULL;
+    name_table.names = more;
+    name_table.count = count;
   }
-  return &own.names[number];
+  return &name_table.names[number];
 }
 
 void lfc_names_add(const ompi_communicator_t* comm) {
@@ -94,9 +94,9 @@ void lfc_names_drop(const ompi_communicator_t* comm) {
 }
 
 void lfc_names_clear(void) {
-  free(own.names);
-  free(own.members);
-  own.names = NULL;
-  own.members = NULL;
-  own.count = own.lists = 0;
+  free(name_table.names);
+  free(name_table.members);
+  name_table.names = NULL;
+  name_table.members = NULL;
+  name_table.count = name_table.lists = 0;
 }

@@ -10,7 +10,7 @@
 #include "report.h"
 
 /* Routes that are found at once; buckets of all; most routes of a process. */
-enum { kNear = 256, kBuckets = 1024, kMostRoutes = 4096 };
+enum { kCachedRoutes = 256, kBuckets = 1024, kMostRoutes = 4096 };
 enum { kNumbers = 65536 }; /* of communicators, in ob1 */
 
 /* The way of all messages of one communicator, peer and tag in one direction. */
@@ -22,14 +22,14 @@ struct route {
   lfc_channel_key* key;
 };
 /* `route` NULL: such messages go below. */
-struct near {
+struct cached_route {
   const ompi_communicator_t* comm;
   int peer, tag;
   struct route* route;
   bool closed; /* there is a route, which is closed */
 };
 struct routes {
-  struct near near[kNear];
+  struct cached_route cached[kCachedRoutes];
   struct route* buckets[kBuckets];
 };
 
@@ -54,9 +54,9 @@ static struct {
   unsigned routes;     /* in both */
   bool seen[kNumbers]; /* communicators that may have some; most have none, and end at once */
   struct ordinary *spare, *all;
-} own;
+} ordinary_state;
 
-static struct ordinary* of(ompi_request_t* request) {
+static struct ordinary* ordinary_of(ompi_request_t* request) {
   return (struct ordinary*)((char*)request - offsetof(struct ordinary, request));
 }
 
@@ -71,7 +71,7 @@ static unsigned mixed(const ompi_communicator_t* comm, int peer, int tag) {
 static bool make_route(const struct routes* routes, ompi_communicator_t* comm, int peer, int tag,
                        struct route* route) {
   struct lfc_channel_end end;
-  const bool sends = routes == &own.sends;
+  const bool sends = routes == &ordinary_state.sends;
   const int self = ompi_comm_rank(comm);
   if (!lfc_persistent_end(comm, peer, tag, &end) ||
       !lfc_plan_names(lfc_name_of(comm), lfc_world_rank(comm, sends ? self : peer),
@@ -97,47 +97,49 @@ static struct route* look_up(struct routes* routes, ompi_communicator_t* comm, i
   for (struct route* each = *bucket; each != NULL; each = each->next)
     if (each->comm == comm && each->peer == peer && each->tag == tag) return each;
   struct route route;
-  if (own.routes == kMostRoutes || !make_route(routes, comm, peer, tag, &route)) return NULL;
+  if (ordinary_state.routes == kMostRoutes || !make_route(routes, comm, peer, tag, &route))
+    return NULL;
   struct route* const made = malloc(sizeof *made);
   if (made == NULL) return NULL; /* its end stays, unused, until the communicator is freed */
-  ++own.routes;
+  ++ordinary_state.routes;
   *made = route;
   made->next = *bucket;
   *bucket = made;
   return made;
 }
 
-static inline const struct near* near_of(const struct routes* routes,
-                                         const ompi_communicator_t* comm, int peer, int tag) {
-  return &routes->near[mixed(comm, peer, tag) % kNear];
+static inline const struct cached_route* cached_route_of(const struct routes* routes,
+                                                         const ompi_communicator_t* comm, int peer,
+                                                         int tag) {
+  return &routes->cached[mixed(comm, peer, tag) % kCachedRoutes];
 }
 
-static inline bool is_known(const struct near* near, const ompi_communicator_t* comm, int peer,
-                            int tag) {
-  return near->comm == comm && near->peer == peer && near->tag == tag;
+static inline bool is_known(const struct cached_route* cached, const ompi_communicator_t* comm,
+                            int peer, int tag) {
+  return cached->comm == comm && cached->peer == peer && cached->tag == tag;
 }
 
 /* Its `route` NULL: ob1's way. */
-LFC_APART const struct near* find_near(struct routes* routes, ompi_communicator_t* comm, int peer,
-                                       int tag) {
-  static const struct near no_route;
+LFC_APART const struct cached_route* cache_route(struct routes* routes, ompi_communicator_t* comm,
+                                                 int peer, int tag) {
+  static const struct cached_route no_route;
   if (peer < 0 || tag < 0) return &no_route;
-  own.seen[lfc_communicator_index(comm) % kNumbers] = true;
+  ordinary_state.seen[lfc_communicator_index(comm) % kNumbers] = true;
   struct route* const found = look_up(routes, comm, peer, tag);
   const bool closed = found != NULL && is_closed(found);
-  struct near* const near = &routes->near[mixed(comm, peer, tag) % kNear];
-  *near = (struct near){comm, peer, tag, closed ? NULL : found, closed};
-  return near;
+  struct cached_route* const cached = &routes->cached[mixed(comm, peer, tag) % kCachedRoutes];
+  *cached = (struct cached_route){comm, peer, tag, closed ? NULL : found, closed};
+  return cached;
 }
 
-static void drop_near(struct routes* routes, const ompi_communicator_t* comm) {
-  for (unsigned i = 0; i < kNear; ++i)
-    if (comm == NULL || routes->near[i].comm == comm) routes->near[i].comm = NULL;
+static void drop_cached_routes(struct routes* routes, const ompi_communicator_t* comm) {
+  for (unsigned i = 0; i < kCachedRoutes; ++i)
+    if (comm == NULL || routes->cached[i].comm == comm) routes->cached[i].comm = NULL;
 }
 
 /* `comm` NULL: of all communicators. Their channels end otherwise. */
 static void drop_routes(struct routes* routes, const ompi_communicator_t* comm) {
-  drop_near(routes, comm);
+  drop_cached_routes(routes, comm);
   for (unsigned i = 0; i < kBuckets; ++i)
     for (struct route** at = &routes->buckets[i]; *at != NULL;) {
       struct route* const each = *at;
@@ -148,16 +150,16 @@ static void drop_routes(struct routes* routes, const ompi_communicator_t* comm) 
       if (comm != NULL && each->sender != NULL) lfc_channel_leave(each->sender);
       *at = each->next;
       free(each);
-      --own.routes;
+      --ordinary_state.routes;
     }
 }
 
 void lfc_ordinary_forget(const ompi_communicator_t* comm) {
-  bool* const seen = &own.seen[lfc_communicator_index(comm) % kNumbers];
+  bool* const seen = &ordinary_state.seen[lfc_communicator_index(comm) % kNumbers];
   if (!*seen) return;
   *seen = false;
-  drop_routes(&own.sends, comm);
-  drop_routes(&own.receives, comm);
+  drop_routes(&ordinary_state.sends, comm);
+  drop_routes(&ordinary_state.receives, comm);
 }
 
 /* --- Sends --- */
@@ -172,7 +174,7 @@ static inline bool send_now(const void* buffer, size_t count, const ompi_datatyp
     return true;
   }
   ++lfc_sent.ordinary.matched;
-  if (able && is_closed(route)) drop_near(&own.sends, route->comm);
+  if (able && is_closed(route)) drop_cached_routes(&ordinary_state.sends, route->comm);
   return false;
 }
 
@@ -191,22 +193,22 @@ LFC_APART int isend_on(const void* buffer, size_t count, ompi_datatype_t* type,
 LFC_APART int isend_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
                           int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                           ompi_request_t** request) {
-  const struct near* const near = find_near(&own.sends, comm, peer, tag);
-  if (near->route != NULL)
-    return isend_on(buffer, count, type, near->route, tag, mode, comm, request);
-  lfc_sent.ordinary.matched += near->closed;
+  const struct cached_route* const cached = cache_route(&ordinary_state.sends, comm, peer, tag);
+  if (cached->route != NULL)
+    return isend_on(buffer, count, type, cached->route, tag, mode, comm, request);
+  lfc_sent.ordinary.matched += cached->closed;
   return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static int ordinary_isend(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
                           int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                           ompi_request_t** request) {
-  const struct near* const near = near_of(&own.sends, comm, peer, tag);
-  if (!is_known(near, comm, peer, tag))
+  const struct cached_route* const cached = cached_route_of(&ordinary_state.sends, comm, peer, tag);
+  if (!is_known(cached, comm, peer, tag))
     return isend_first(buffer, count, type, peer, tag, mode, comm, request);
-  if (near->route != NULL)
-    return isend_on(buffer, count, type, near->route, tag, mode, comm, request);
-  lfc_sent.ordinary.matched += near->closed;
+  if (cached->route != NULL)
+    return isend_on(buffer, count, type, cached->route, tag, mode, comm, request);
+  lfc_sent.ordinary.matched += cached->closed;
   return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
@@ -219,19 +221,19 @@ LFC_APART int send_on(const void* buffer, size_t count, ompi_datatype_t* type,
 
 LFC_APART int send_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                          mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-  const struct near* const near = find_near(&own.sends, comm, peer, tag);
-  if (near->route != NULL) return send_on(buffer, count, type, near->route, tag, mode, comm);
-  lfc_sent.ordinary.matched += near->closed;
+  const struct cached_route* const cached = cache_route(&ordinary_state.sends, comm, peer, tag);
+  if (cached->route != NULL) return send_on(buffer, count, type, cached->route, tag, mode, comm);
+  lfc_sent.ordinary.matched += cached->closed;
   return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 static int ordinary_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                          mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-  const struct near* const near = near_of(&own.sends, comm, peer, tag);
-  if (!is_known(near, comm, peer, tag))
+  const struct cached_route* const cached = cached_route_of(&ordinary_state.sends, comm, peer, tag);
+  if (!is_known(cached, comm, peer, tag))
     return send_first(buffer, count, type, peer, tag, mode, comm);
-  if (near->route != NULL) return send_on(buffer, count, type, near->route, tag, mode, comm);
-  lfc_sent.ordinary.matched += near->closed;
+  if (cached->route != NULL) return send_on(buffer, count, type, cached->route, tag, mode, comm);
+  lfc_sent.ordinary.matched += cached->closed;
   return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
@@ -251,16 +253,16 @@ static struct ordinary* make(void) {
   made->request.req_persistent = false;
   made->request.req_free = lfc_ordinary_free;
   made->request.req_cancel = cancel;
-  made->next = own.all;
-  return own.all = made;
+  made->next = ordinary_state.all;
+  return ordinary_state.all = made;
 }
 
 /* Frees what the program's request holds. The communicator may go with it. */
 static void recycle(struct ordinary* ordinary) {
   ompi_communicator_t* retained = ordinary->retained;
   OMPI_REQUEST_FINI(&ordinary->request);
-  ordinary->next_spare = own.spare;
-  own.spare = ordinary;
+  ordinary->next_spare = ordinary_state.spare;
+  ordinary_state.spare = ordinary;
   if (retained == NULL) return;
   if (!ompi_datatype_is_predefined(ordinary->type)) OBJ_RELEASE(ordinary->type);
   OBJ_RELEASE(retained);
@@ -278,9 +280,9 @@ static inline void retain(struct ordinary* ordinary, ompi_communicator_t* comm) 
 static inline __attribute__((always_inline)) struct ordinary* start(
     void* buffer, size_t count, ompi_datatype_t* type, const struct route* route, int tag,
     ompi_communicator_t* comm, bool outlives_call) {
-  struct ordinary* ordinary = own.spare;
+  struct ordinary* ordinary = ordinary_state.spare;
   if (ordinary != NULL)
-    own.spare = ordinary->next_spare;
+    ordinary_state.spare = ordinary->next_spare;
   else if ((ordinary = make()) == NULL)
     return NULL;
   ordinary->request.req_complete = REQUEST_PENDING;
@@ -299,7 +301,7 @@ static inline __attribute__((always_inline)) struct ordinary* start(
   if (!lfc_channel_start_on(ordinary->receive, route->key, count * type->super.size,
                             lfc_is_one_piece(type, count)) &&
       lfc_channel_is_closed(route->key))
-    drop_near(&own.receives, comm);
+    drop_cached_routes(&ordinary_state.receives, comm);
   return ordinary;
 }
 
@@ -314,17 +316,19 @@ LFC_APART int irecv_on(void* buffer, size_t count, ompi_datatype_t* type, const 
 
 LFC_APART int irecv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                           ompi_communicator_t* comm, ompi_request_t** request) {
-  const struct route* const route = find_near(&own.receives, comm, source, tag)->route;
+  const struct route* const route = cache_route(&ordinary_state.receives, comm, source, tag)->route;
   if (route != NULL) return irecv_on(buffer, count, type, route, tag, comm, request);
   return lfc_persistent_other_irecv(buffer, count, type, source, tag, comm, request);
 }
 
 static int ordinary_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                           ompi_communicator_t* comm, ompi_request_t** request) {
-  const struct near* const near = near_of(&own.receives, comm, source, tag);
-  if (!is_known(near, comm, source, tag))
+  const struct cached_route* const cached =
+      cached_route_of(&ordinary_state.receives, comm, source, tag);
+  if (!is_known(cached, comm, source, tag))
     return irecv_first(buffer, count, type, source, tag, comm, request);
-  if (near->route != NULL) return irecv_on(buffer, count, type, near->route, tag, comm, request);
+  if (cached->route != NULL)
+    return irecv_on(buffer, count, type, cached->route, tag, comm, request);
   return lfc_persistent_other_irecv(buffer, count, type, source, tag, comm, request);
 }
 
@@ -345,17 +349,18 @@ LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type, const s
 
 LFC_APART int recv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                          ompi_communicator_t* comm, ompi_status_public_t* status) {
-  const struct route* const route = find_near(&own.receives, comm, source, tag)->route;
+  const struct route* const route = cache_route(&ordinary_state.receives, comm, source, tag)->route;
   if (route != NULL) return recv_on(buffer, count, type, route, tag, comm, status);
   return lfc_persistent_other_recv(buffer, count, type, source, tag, comm, status);
 }
 
 static int ordinary_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                          ompi_communicator_t* comm, ompi_status_public_t* status) {
-  const struct near* const near = near_of(&own.receives, comm, source, tag);
-  if (!is_known(near, comm, source, tag))
+  const struct cached_route* const cached =
+      cached_route_of(&ordinary_state.receives, comm, source, tag);
+  if (!is_known(cached, comm, source, tag))
     return recv_first(buffer, count, type, source, tag, comm, status);
-  if (near->route != NULL) return recv_on(buffer, count, type, near->route, tag, comm, status);
+  if (cached->route != NULL) return recv_on(buffer, count, type, cached->route, tag, comm, status);
   return lfc_persistent_other_recv(buffer, count, type, source, tag, comm, status);
 }
 
@@ -378,10 +383,10 @@ static int shadow_ended(ompi_request_t* shadow) {
 
 void lfc_ordinary_post(void* receive) {
   struct ordinary* const ordinary = receive;
-  ompi_request_t* const own_request = &ordinary->request;
+  ompi_request_t* const program_request = &ordinary->request;
   const int status = lfc_pml_below.pml_irecv(
-      ordinary->buffer, ordinary->count, ordinary->type, own_request->req_status.MPI_SOURCE,
-      own_request->req_status.MPI_TAG, own_request->req_mpi_object.comm, &ordinary->shadow);
+      ordinary->buffer, ordinary->count, ordinary->type, program_request->req_status.MPI_SOURCE,
+      program_request->req_status.MPI_TAG, program_request->req_mpi_object.comm, &ordinary->shadow);
   if (status == OMPI_SUCCESS) {
     (void)ompi_request_set_callback(ordinary->shadow, shadow_ended, ordinary);
     return;
@@ -389,8 +394,8 @@ void lfc_ordinary_post(void* receive) {
   ordinary->cancelled = true;
   ordinary->shadow = NULL;
   lfc_channel_ended(ordinary->receive);
-  own_request->req_status = (ompi_status_public_t){.MPI_ERROR = status};
-  (void)ompi_request_complete(own_request, true);
+  program_request->req_status = (ompi_status_public_t){.MPI_ERROR = status};
+  (void)ompi_request_complete(program_request, true);
 }
 
 enum lfc_channel_outcome lfc_ordinary_outcome(const void* receive) {
@@ -408,14 +413,14 @@ void lfc_ordinary_done(void* receive, const void* bytes, size_t size) {
 /* --- Functions of the request --- */
 
 static int cancel(ompi_request_t* request, int flag) {
-  struct ordinary* const ordinary = of(request);
+  struct ordinary* const ordinary = ordinary_of(request);
   lfc_channel_yield(ordinary->receive);
   return ordinary->shadow == NULL ? OMPI_SUCCESS
                                   : ordinary->shadow->req_cancel(ordinary->shadow, flag);
 }
 
 int lfc_ordinary_free(ompi_request_t** request) {
-  struct ordinary* const ordinary = of(*request);
+  struct ordinary* const ordinary = ordinary_of(*request);
   *request = MPI_REQUEST_NULL;
   if (!REQUEST_COMPLETE(&ordinary->request)) {
     lfc_channel_yield(ordinary->receive);
@@ -436,15 +441,15 @@ void lfc_ordinary_install(void) {
 }
 
 void lfc_ordinary_remove(void) {
-  drop_routes(&own.sends, NULL);
-  drop_routes(&own.receives, NULL);
-  while (own.all != NULL) {
-    struct ordinary* const next = own.all->next;
-    if (own.all->shadow != NULL) own.all->shadow->req_complete_cb = NULL;
-    lfc_channel_unmake(own.all->receive);
-    OBJ_DESTRUCT(&own.all->request);
-    free(own.all);
-    own.all = next;
+  drop_routes(&ordinary_state.sends, NULL);
+  drop_routes(&ordinary_state.receives, NULL);
+  while (ordinary_state.all != NULL) {
+    struct ordinary* const next = ordinary_state.all->next;
+    if (ordinary_state.all->shadow != NULL) ordinary_state.all->shadow->req_complete_cb = NULL;
+    lfc_channel_unmake(ordinary_state.all->receive);
+    OBJ_DESTRUCT(&ordinary_state.all->request);
+    free(ordinary_state.all);
+    ordinary_state.all = next;
   }
-  memset(&own, 0, sizeof own);
+  memset(&ordinary_state, 0, sizeof ordinary_state);
 }

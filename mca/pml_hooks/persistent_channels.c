@@ -33,7 +33,7 @@ static struct {
   bool giving;  /* a message of a channel is given to ob1 */
   mca_btl_active_message_callback_t match, rendezvous, get;
   const uint16_t* names; /* lfc_channels_names(), while receives and arrivals are watched */
-} own;
+} hooks;
 
 /* --- Messages for ob1 --- */
 
@@ -45,7 +45,7 @@ static void give(const struct lfc_channel_name* name, uint32_t peer, uint16_t nu
                                 .tag = name->tag,
                                 .number = number};
   memcpy(frame, &head, kOb1Head);
-  own.giving = true;
+  hooks.giving = true;
   lfc_messages_hand_over(peer, kMatch, frame, size);
 }
 
@@ -61,28 +61,28 @@ static inline void look(const mca_btl_base_segment_t* segment) {
 }
 
 LFC_BTL_RECEIVER(receive_match) {
-  if (own.giving)
-    own.giving = false; /* it has its number */
+  if (hooks.giving)
+    hooks.giving = false; /* it has its number */
   else
     look(LFC_BTL_RECEIVER_SEGMENT);
-  LFC_BTL_RECEIVER_PASS(own.match);
+  LFC_BTL_RECEIVER_PASS(hooks.match);
 }
 LFC_BTL_RECEIVER(receive_rendezvous) {
   look(LFC_BTL_RECEIVER_SEGMENT);
-  LFC_BTL_RECEIVER_PASS(own.rendezvous);
+  LFC_BTL_RECEIVER_PASS(hooks.rendezvous);
 }
 LFC_BTL_RECEIVER(receive_get) {
   look(LFC_BTL_RECEIVER_SEGMENT);
-  LFC_BTL_RECEIVER_PASS(own.get);
+  LFC_BTL_RECEIVER_PASS(hooks.get);
 }
 
 /* --- Calls of the PML --- */
 
 /* Whether the receive needs lfc_channels_other(). No key has a tag of Open MPI's own. */
 static inline bool concerns(const ompi_communicator_t* comm, int source, int tag) {
-  if (own.names == NULL || tag < MPI_ANY_TAG) return false;
+  if (hooks.names == NULL || tag < MPI_ANY_TAG) return false;
   return source < 0 || tag < 0 ||
-         own.names[lfc_channel_place(lfc_communicator_index(comm), source, tag)] != 0;
+         hooks.names[lfc_channel_place(lfc_communicator_index(comm), source, tag)] != 0;
 }
 
 void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag) {
@@ -149,7 +149,7 @@ static int add_comm(ompi_communicator_t* comm) {
 /* Messages of a communicator pass as long as its channels are there: numbers below count those that were given. */
 static int del_comm(ompi_communicator_t* comm) {
   if (comm == &ompi_mpi_comm_world.comm) lfc_report_print(comm);
-  if (own.planned) {
+  if (hooks.planned) {
     lfc_ordinary_forget(comm);
     lfc_names_drop(comm);
   }
@@ -207,37 +207,37 @@ bool lfc_persistent_end(ompi_communicator_t* comm, int rank, int tag, struct lfc
 }
 
 double lfc_persistent_gain_us(ompi_communicator_t* comm, int source, int tag) {
-  if (!own.planned) return 0; /* communicators have no names */
+  if (!hooks.planned) return 0; /* communicators have no names */
   return lfc_plan_gain_us(lfc_name_of(comm), lfc_world_rank(comm, source),
                           lfc_world_rank(comm, ompi_comm_rank(comm)), tag);
 }
 
-static void hear(mca_btl_base_tag_t tag, mca_btl_active_message_callback_t* below,
+static void hook(mca_btl_base_tag_t tag, mca_btl_active_message_callback_t* original,
                  mca_btl_base_module_recv_cb_fn_t ours) {
-  mca_btl_active_message_callback_t* heard = &mca_btl_base_active_message_trigger[tag];
-  if (heard->cbfunc == NULL || heard->cbfunc == ours) return;
-  *below = *heard;
-  heard->cbfunc = ours;
+  mca_btl_active_message_callback_t* callback = &mca_btl_base_active_message_trigger[tag];
+  if (callback->cbfunc == NULL || callback->cbfunc == ours) return;
+  *original = *callback;
+  callback->cbfunc = ours;
 }
 
-static void hear_all(void) {
-  hear(kMatch, &own.match, receive_match);
-  hear(kRendezvous, &own.rendezvous, receive_rendezvous);
-  hear(kGet, &own.get, receive_get);
+static void hook_all(void) {
+  hook(kMatch, &hooks.match, receive_match);
+  hook(kRendezvous, &hooks.rendezvous, receive_rendezvous);
+  hook(kGet, &hooks.get, receive_get);
 }
 
 /* ob1 registers its callbacks anew each time: between jobs, and for each inter-communicator. */
 static int add_procs(ompi_proc_t** procs, size_t count) {
   const int status = lfc_pml_below.pml_add_procs(procs, count);
-  if (own.names != NULL) hear_all();
+  if (hooks.names != NULL) hook_all();
   return status;
 }
 
 bool lfc_persistent_watch(void) {
-  if (own.names != NULL) return true;
+  if (hooks.names != NULL) return true;
   if (mca_btl_base_active_message_trigger[kMatch].cbfunc == NULL) return false;
-  hear_all();
-  if (!own.planned) { /* else its calls observe */
+  hook_all();
+  if (!hooks.planned) { /* else its calls observe */
     mca_pml.pml_irecv = lfc_persistent_other_irecv;
     mca_pml.pml_recv = lfc_persistent_other_recv;
   }
@@ -246,7 +246,7 @@ bool lfc_persistent_watch(void) {
   mca_pml.pml_improbe = reveal_improbe;
   mca_pml.pml_mprobe = other_mprobe;
   lfc_persistent_requests_watch();
-  own.names = lfc_channels_names();
+  hooks.names = lfc_channels_names();
   return true;
 }
 
@@ -261,9 +261,9 @@ bool lfc_persistent_install(bool threads, bool planned) {
     lfc_pml_give_back();
     return false;
   }
-  memset(&own, 0, sizeof own);
-  own.installed = true;
-  own.planned = planned;
+  memset(&hooks, 0, sizeof hooks);
+  hooks.installed = true;
+  hooks.planned = planned;
   mca_pml.pml_isend_init = lfc_persistent_isend_init;
   mca_pml.pml_irecv_init = lfc_persistent_irecv_init;
   mca_pml.pml_start = lfc_persistent_start;
@@ -276,9 +276,9 @@ bool lfc_persistent_install(bool threads, bool planned) {
 }
 
 void lfc_persistent_remove(void) {
-  if (!own.installed) return;
-  own.installed = false;
-  own.names = NULL;
+  if (!hooks.installed) return;
+  hooks.installed = false;
+  hooks.names = NULL;
   lfc_persistent_requests_close();
   lfc_ordinary_remove();
   lfc_names_clear();

@@ -16,27 +16,28 @@ enum { kLooks = 32, kUsual = 16 };
 
 static struct {
   struct lfc_persistent* all;
-  ompi_request_fns_t below; /* Open MPI's own waits; empty: not replaced */
+  ompi_request_fns_t original; /* Open MPI's own waits; empty: not replaced */
   unsigned waits;
-} own_requests;
+} persistent_requests;
 
 static int wait_for_one(ompi_request_t** request, ompi_status_public_t* status);
 static int wait_for_all(size_t count, ompi_request_t** requests, ompi_status_public_t* statuses);
 
 void lfc_persistent_requests_watch(void) {
-  own_requests.below = ompi_request_functions;
+  persistent_requests.original = ompi_request_functions;
   ompi_request_functions.req_wait = wait_for_one;
   ompi_request_functions.req_wait_all = wait_for_all;
 }
 
 void lfc_persistent_requests_close(void) {
-  if (own_requests.below.req_wait != NULL) ompi_request_functions = own_requests.below;
-  while (own_requests.all != NULL) {
-    struct lfc_persistent* next = own_requests.all->next;
-    free(own_requests.all);
-    own_requests.all = next;
+  if (persistent_requests.original.req_wait != NULL)
+    ompi_request_functions = persistent_requests.original;
+  while (persistent_requests.all != NULL) {
+    struct lfc_persistent* next = persistent_requests.all->next;
+    free(persistent_requests.all);
+    persistent_requests.all = next;
   }
-  memset(&own_requests, 0, sizeof own_requests);
+  memset(&persistent_requests, 0, sizeof persistent_requests);
 }
 
 /* Marks a request with a completion callback: another component's (osc pt2pt). */
@@ -49,9 +50,9 @@ static bool is_ours(const ompi_request_t* request) {
 }
 
 /* A persistent request of the program has no completion callback, so the field for its argument is free. */
-static struct lfc_persistent* of(const ompi_request_t* request) {
+static struct lfc_persistent* persistent_of(const ompi_request_t* request) {
   if (request->req_start == lfc_persistent_start) return request->req_complete_cb_data;
-  struct lfc_persistent* each = own_requests.all;
+  struct lfc_persistent* each = persistent_requests.all;
   while (each->request != request) each = each->next;
   return each;
 }
@@ -81,7 +82,7 @@ static void give_back(struct lfc_persistent* persistent) {
 }
 
 /* ob1 replaces the request where it has not finished the last message of this one. */
-static int start_below(struct lfc_persistent* persistent, ompi_request_t** request) {
+static int start_by_ob1(struct lfc_persistent* persistent, ompi_request_t** request) {
   ompi_request_t* const before = *request;
   const int status = persistent->start(1, request);
   if (*request != before) {
@@ -94,21 +95,21 @@ static int start_below(struct lfc_persistent* persistent, ompi_request_t** reque
 /* A thread that waits for the request goes on waiting. */
 void lfc_persistent_post(void* request) {
   struct lfc_persistent* persistent = request;
-  ompi_request_t* own = persistent->request;
-  volatile void* const waiting = own->req_complete;
-  const bool active = own->req_state == OMPI_REQUEST_ACTIVE;
-  own->req_state = OMPI_REQUEST_INACTIVE;
-  (void)start_below(persistent, &own);
+  ompi_request_t* ob1_request = persistent->request;
+  volatile void* const waiting = ob1_request->req_complete;
+  const bool active = ob1_request->req_state == OMPI_REQUEST_ACTIVE;
+  ob1_request->req_state = OMPI_REQUEST_INACTIVE;
+  (void)start_by_ob1(persistent, &ob1_request);
   if (!active || waiting == REQUEST_PENDING || waiting == REQUEST_COMPLETED) return;
-  const bool complete = REQUEST_COMPLETE(own);
-  own->req_complete = waiting;
-  if (complete) (void)ompi_request_complete(own, true);
+  const bool complete = REQUEST_COMPLETE(ob1_request);
+  ob1_request->req_complete = waiting;
+  if (complete) (void)ompi_request_complete(ob1_request, true);
 }
 
 enum lfc_channel_outcome lfc_persistent_outcome(void* request) {
-  const ompi_request_t* own = ((const struct lfc_persistent*)request)->request;
-  if (!REQUEST_COMPLETE(own)) return LFC_CHANNEL_PENDING;
-  return own->req_status._cancelled ? LFC_CHANNEL_CANCELLED : LFC_CHANNEL_MATCHED;
+  const ompi_request_t* ob1_request = ((const struct lfc_persistent*)request)->request;
+  if (!REQUEST_COMPLETE(ob1_request)) return LFC_CHANNEL_PENDING;
+  return ob1_request->req_status._cancelled ? LFC_CHANNEL_CANCELLED : LFC_CHANNEL_MATCHED;
 }
 
 /* --- Calls of the program --- */
@@ -142,7 +143,7 @@ static void leave_channel(struct lfc_persistent* persistent) {
 /* A component has set a callback since the request was made, and with it the field that has led to `persistent`. */
 static void recognise_callback(ompi_request_t* request) {
   request->req_start = start_with_callback;
-  struct lfc_persistent* const persistent = of(request);
+  struct lfc_persistent* const persistent = persistent_of(request);
   persistent->called = true;
   leave_channel(persistent);
   if (persistent->kind == LFC_PERSISTENT_SEND) persistent->kind = LFC_PERSISTENT_OTHER_SEND;
@@ -150,34 +151,34 @@ static void recognise_callback(ompi_request_t* request) {
 }
 
 static int start_one(ompi_request_t** request) {
-  ompi_request_t* const own = *request;
-  if (!is_ours(own)) return lfc_pml_below.pml_start(1, request);
-  if (own->req_complete_cb != NULL && own->req_start == lfc_persistent_start)
-    recognise_callback(own);
-  struct lfc_persistent* const persistent = of(own);
+  ompi_request_t* const ob1_request = *request;
+  if (!is_ours(ob1_request)) return lfc_pml_below.pml_start(1, request);
+  if (ob1_request->req_complete_cb != NULL && ob1_request->req_start == lfc_persistent_start)
+    recognise_callback(ob1_request);
+  struct lfc_persistent* const persistent = persistent_of(ob1_request);
   if (persistent->kind == LFC_PERSISTENT_OTHER_SEND) {
     ++lfc_sent.persistent.matched;
-    return start_below(persistent, request);
+    return start_by_ob1(persistent, request);
   }
-  const bool idle = own->req_state == OMPI_REQUEST_INACTIVE &&
-                    ((const mca_pml_base_request_t*)own)->req_pml_complete;
+  const bool idle = ob1_request->req_state == OMPI_REQUEST_INACTIVE &&
+                    ((const mca_pml_base_request_t*)ob1_request)->req_pml_complete;
   if (persistent->kind == LFC_PERSISTENT_SEND) {
     if (!idle || !lfc_channel_send(persistent->sender, persistent->address, persistent->bytes)) {
       ++lfc_sent.persistent.matched;
-      return start_below(persistent, request);
+      return start_by_ob1(persistent, request);
     }
     ++lfc_sent.persistent.by_channel;
-    activate(own);
-    own->req_status.MPI_SOURCE = ompi_comm_rank(persistent->comm);
-    own->req_status.MPI_TAG = persistent->tag;
-    lfc_persistent_complete(own, persistent->bytes);
+    activate(ob1_request);
+    ob1_request->req_status.MPI_SOURCE = ompi_comm_rank(persistent->comm);
+    ob1_request->req_status.MPI_TAG = persistent->tag;
+    lfc_persistent_complete(ob1_request, persistent->bytes);
     return OMPI_SUCCESS;
   }
   if (persistent->kind == LFC_PERSISTENT_OTHER || !idle) {
     lfc_persistent_other(persistent->comm, persistent->peer, persistent->tag);
-    return start_below(persistent, request);
+    return start_by_ob1(persistent, request);
   }
-  if (lfc_channel_start(persistent->receive)) activate(own);
+  if (lfc_channel_start(persistent->receive)) activate(ob1_request);
   return OMPI_SUCCESS;
 }
 
@@ -194,7 +195,7 @@ static void drive(const ompi_request_t* request, int* looks) {
   while (!REQUEST_COMPLETE(request) && (*looks)-- > 0) lfc_channels_progress();
 }
 
-static int looks_of_a_wait(void) { return ++own_requests.waits % kUsual == 0 ? 0 : kLooks; }
+static int looks_of_a_wait(void) { return ++persistent_requests.waits % kUsual == 0 ? 0 : kLooks; }
 
 void lfc_persistent_drive(const ompi_request_t* request) {
   int looks = looks_of_a_wait();
@@ -221,11 +222,11 @@ static void end(ompi_request_t** request) {
 }
 
 static int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
-  ompi_request_t* const own = *request;
+  ompi_request_t* const ob1_request = *request;
   int looks = looks_of_a_wait();
-  if (is_awaited(own)) drive(own, &looks);
-  if (status != MPI_STATUS_IGNORE || !is_awaited(own) || !is_done(own))
-    return own_requests.below.req_wait(request, status);
+  if (is_awaited(ob1_request)) drive(ob1_request, &looks);
+  if (status != MPI_STATUS_IGNORE || !is_awaited(ob1_request) || !is_done(ob1_request))
+    return persistent_requests.original.req_wait(request, status);
   end(request);
   return OMPI_SUCCESS;
 }
@@ -238,7 +239,7 @@ static int wait_for_all(size_t count, ompi_request_t** requests, ompi_status_pub
     if (all_done) drive(requests[i], &looks);
     all_done = all_done && is_done(requests[i]);
   }
-  if (!all_done) return own_requests.below.req_wait_all(count, requests, statuses);
+  if (!all_done) return persistent_requests.original.req_wait_all(count, requests, statuses);
   for (size_t i = 0; i < count; ++i) end(&requests[i]);
   return OMPI_SUCCESS;
 }
@@ -250,16 +251,16 @@ static void forget(struct lfc_persistent* persistent) {
 }
 
 static int release(ompi_request_t** request) {
-  struct lfc_persistent* const persistent = of(*request);
+  struct lfc_persistent* const persistent = persistent_of(*request);
   leave_channel(persistent);
-  const ompi_request_free_fn_t below = persistent->release;
+  const ompi_request_free_fn_t original = persistent->release;
   give_back(persistent);
   forget(persistent);
-  return below(request);
+  return original(request);
 }
 
 static int cancel(ompi_request_t* request, int flag) {
-  const struct lfc_persistent* const persistent = of(request);
+  const struct lfc_persistent* const persistent = persistent_of(request);
   if (persistent->receive != NULL) lfc_channel_yield(persistent->receive);
   if (REQUEST_COMPLETE(request)) return OMPI_SUCCESS; /* perhaps ob1 has never started it */
   return persistent->cancel == NULL ? OMPI_SUCCESS : persistent->cancel(request, flag);
@@ -274,10 +275,10 @@ static struct lfc_persistent* made(enum lfc_persistent_kind kind, ompi_communica
   persistent->comm = comm;
   persistent->peer = peer;
   persistent->tag = tag;
-  persistent->next = own_requests.all;
+  persistent->next = persistent_requests.all;
   if (persistent->next != NULL) persistent->next->link = &persistent->next;
-  persistent->link = &own_requests.all;
-  own_requests.all = persistent;
+  persistent->link = &persistent_requests.all;
+  persistent_requests.all = persistent;
   return persistent;
 }
 

@@ -18,7 +18,7 @@
 static struct {
   const char* file; /* NULL: not installed */
   bool agreed;
-} own;
+} recorder;
 
 /* --- Notes --- */
 
@@ -225,12 +225,12 @@ static void gather(ompi_communicator_t* world) {
   } else {
     char title[512];
     lfc_recording_title(ompi_comm_size(world), title, sizeof title);
-    FILE* file = fopen(own.file, "w");
+    FILE* file = fopen(recorder.file, "w");
     bool written = file != NULL && write_text(file, title) && write_text(file, own_text);
     written = write_others(file, world) && written;
     if (file != NULL && fclose(file) != 0) written = false;
     if (!written)
-      opal_output(0, "coll lfc: the recording cannot be written to %s: %s", own.file,
+      opal_output(0, "coll lfc: the recording cannot be written to %s: %s", recorder.file,
                   strerror(errno));
   }
   free(text);
@@ -244,7 +244,7 @@ static int record_add_comm(ompi_communicator_t* comm) {
 /* MPI ends: all ranks have come here, and messages can still be sent. */
 static int record_del_comm(ompi_communicator_t* comm) {
   lfc_names_drop(comm);
-  if (comm == &ompi_mpi_comm_world.comm && own.agreed) gather(comm);
+  if (comm == &ompi_mpi_comm_world.comm && recorder.agreed) gather(comm);
   return lfc_pml_below.pml_del_comm(comm);
 }
 
@@ -256,8 +256,8 @@ bool lfc_recorder_install(const char* file, bool threads) {
     lfc_pml_give_back();
     return false;
   }
-  own.file = file;
-  own.agreed = false;
+  recorder.file = file;
+  recorder.agreed = false;
   mca_pml.pml_isend = record_isend;
   mca_pml.pml_send = record_send;
   mca_pml.pml_irecv = record_irecv;
@@ -274,18 +274,18 @@ bool lfc_recorder_install(const char* file, bool threads) {
   return true;
 }
 
-bool lfc_recorder_ready(void) { return own.file != NULL; }
+bool lfc_recorder_ready(void) { return recorder.file != NULL; }
 
 void lfc_recorder_agreed(bool all) {
-  own.agreed = all;
-  if (all || own.file == NULL) return;
+  recorder.agreed = all;
+  if (all || recorder.file == NULL) return;
   lfc_pml_give_back();
   lfc_recorder_remove();
 }
 
 void lfc_recorder_remove(void) {
-  if (own.file == NULL) return;
-  own.file = NULL;
+  if (recorder.file == NULL) return;
+  recorder.file = NULL;
   lfc_names_clear();
   lfc_recording_close();
 }

@@ -11,7 +11,7 @@
 
 struct lfc_sent_messages lfc_sent;
 
-static struct { bool ready, agreed; } own;
+static struct { bool ready, agreed; } report;
 
 struct counts {
   struct lfc_sent_messages sent;
@@ -89,7 +89,7 @@ static void gather(ompi_communicator_t* world, struct counts* sum) {
 }
 
 void lfc_report_print(ompi_communicator_t* world) {
-  if (!own.agreed) return;
+  if (!report.agreed) return;
   struct counts counts = {.sent = lfc_sent};
   lfc_channels_total(&counts.channels);
   if (ompi_comm_rank(world) != 0) {
@@ -103,17 +103,17 @@ void lfc_report_print(ompi_communicator_t* world) {
 
 /* --- Begin and end --- */
 
-void lfc_report_prepare(void) { own.ready = true; }
+void lfc_report_prepare(void) { report.ready = true; }
 
-bool lfc_report_is_ready(void) { return own.ready; }
+bool lfc_report_is_ready(void) { return report.ready; }
 
-void lfc_report_agreed(bool all) { own.agreed = all; }
+void lfc_report_agreed(bool all) { report.agreed = all; }
 
 void lfc_report_close(void) {
-  if (own.ready && !own.agreed && OPAL_PROC_MY_NAME.vpid == 0)
+  if (report.ready && !report.agreed && OPAL_PROC_MY_NAME.vpid == 0)
     fprintf(stderr,
             "lfc-report is not there: a rank has no channels, or another value of "
             "coll_lfc_channels_report, or LFC does not serve MPI_COMM_WORLD\n");
-  memset(&own, 0, sizeof own);
+  memset(&report, 0, sizeof report);
   memset(&lfc_sent, 0, sizeof lfc_sent);
 }

@@ -238,7 +238,8 @@ void senders(Notes& notes, const End& end, std::uint32_t from, const Note& note)
 #include "common/services/channels/protocol/senders.hpp.example"
 }
 
-void receiver(Below& below, Notes& notes, std::size_t head, std::uint32_t from, const Note& note) {
+void receiver(Matching& matching, Notes& notes, std::size_t head, std::uint32_t from,
+              const Note& note) {
 #include "common/services/channels/protocol/receiver.hpp.example"
 }
 

@@ -1,7 +1,7 @@
 // Key: the messages of one communicator, source and tag, as their receiver knows them. Receive: a receive of a key.
 // Stream: all messages of one source on one communicator, to which its keys belong.
 //
-//   if (receive.direct && key.is_open()) key.wait_here(receive);
+//   if (receive.direct && key.is_open()) key.wait_on_channel(receive);
 //   Receive* taken = key.first == nullptr ? nullptr : &key.take_first();
 //
 // The decisions are those of the Receiver (services/channels/protocol/receiver.hpp). Threads: one.
@@ -44,7 +44,7 @@ struct Stream {
 };
 
 struct Key {
-  Key(const End& of, Stream& from) : end(of), stream(&from) {}
+  Key(const End& its_end, Stream& from) : end(its_end), stream(&from) {}
 
   End end;
   Stream* stream;
@@ -55,38 +55,38 @@ struct Key {
   bool counted = false;      // `waiting` is exact
   std::uint64_t others = 0;  // receives that others posted below and that can match
   std::int64_t waiting = 0;  // messages given below less those that own receives got
-  std::uint32_t below = 0;   // own receives posted below
+  std::uint32_t posted = 0;  // own receives posted below
   EarlyMessages<Key>::Item* first_early = nullptr;  // messages that are kept here
   EarlyMessages<Key>::Item* last_early = nullptr;
   std::vector<Receive*> all;                  // persistent receives
   std::uint32_t pins = 0;                     // users that keep it, besides those
   Receive *first = nullptr, *last = nullptr;  // those that wait here, in order
   std::uint64_t native_starts = 0, next_offer = 1;
-  std::uint64_t here = 0;     // receives that did not go below
-  std::uint64_t chances = 0;  // starts that did, while no other of the key was there
-  std::uint64_t given = 0;    // messages of the channel that were given below
-  bool closed = false;        // too few were received here: there will be no channel
-  double gain_us = 0;         // time that each message here saves, by the plan
+  std::uint64_t on_channel = 0;  // receives that did not go below
+  std::uint64_t chances = 0;     // starts that did, while no other of the key was there
+  std::uint64_t given = 0;       // messages of the channel that were given below
+  bool closed = false;           // too few were received here: there will be no channel
+  double gain_us = 0;            // time that each message here saves, by the plan
 
   // Whether receives may wait here, as far as known without a probe.
   bool is_open() const noexcept {
-    return first != nullptr || (on && clean && counted && below == 0 && waiting == 0);
+    return first != nullptr || (on && clean && counted && posted == 0 && waiting == 0);
   }
   // Whether fewer than half of all messages could be received here, after a trial.
   bool is_rare() const noexcept {
     constexpr std::uint64_t kTrial = 256;
-    return std::max(chances, given) >= kTrial && here < std::max(native_starts, given);
+    return std::max(chances, given) >= kTrial && on_channel < std::max(native_starts, given);
   }
-  inline void wait_here(Receive& receive) noexcept;
+  inline void wait_on_channel(Receive& receive) noexcept;
   inline Receive& take_first() noexcept;
 };
 
 // Receive: a receive of exactly this source and tag.
 struct Receive {
   Receive() = default;
-  explicit Receive(Key& of) : key(&of) {}
+  explicit Receive(Key& its_key) : key(&its_key) {}
 
-  enum class Place : std::uint8_t { idle, here, below };
+  enum class Place : std::uint8_t { idle, on_channel, posted };
 
   Key* key = nullptr;
   Place place = Place::idle;
@@ -97,9 +97,9 @@ struct Receive {
   Receive* next = nullptr;  // the next one that waits here
 };
 
-inline void Key::wait_here(Receive& receive) noexcept {
-  ++here;
-  receive.place = Receive::Place::here;
+inline void Key::wait_on_channel(Receive& receive) noexcept {
+  ++on_channel;
+  receive.place = Receive::Place::on_channel;
   receive.next = nullptr;
   (first == nullptr ? first : last->next) = &receive;
   last = &receive;

@@ -12,7 +12,7 @@ void swap_places(std::vector<Key*>& keys, std::size_t one, std::size_t other) no
   keys[other]->place = other;
 }
 
-double won_by(const Key& key) noexcept { return static_cast<double>(key.here) * key.gain_us; }
+double won_by(const Key& key) noexcept { return static_cast<double>(key.on_channel) * key.gain_us; }
 
 }  // namespace
 

@@ -1,15 +1,15 @@
 // Receiver: the decision for each message on a channel whether a persistent request takes it, or the matching below
 // (Open MPI's ob1) gets it. The README of this folder has the proof.
 //
-//   Receiver receiver(below, notes, head);
+//   Receiver receiver(matching, notes, head);
 //   Key& key = receiver.key({{comm, source, tag}, peer, self});
 //   Receive receive(key);                            // a persistent request
 //   receiver.add(receive);
-//   receiver.start(receive);                         // MPI_Start: below.done(receive, ...) or below.post(receive)
+//   receiver.start(receive);                         // MPI_Start: matching.done(...) or matching.post(...)
 //   Receive other(receiver.pin(key.end));            // an ordinary receive of a key that the plan names
 //   receiver.start(other);                           // MPI_Irecv: likewise
 //   receiver.ended(other);                           // it was posted below, and has ended there
-//   receiver.foreign(comm, kAny, tag);               // before any other receive is posted below
+//   receiver.before_other_receive(comm, kAny, tag);  // before any other receive is posted below
 //   receiver.on_frame({comm, source, tag}, number);  // before a message that came outside channels is given below
 //   receiver.on_message(id, {comm, source, tag}, bytes, size);  // a message has come on a channel
 //   receiver.on_wish(from, note);                    // a sender wants to use a channel
@@ -39,37 +39,37 @@ enum class Outcome : std::uint8_t {
   cancelled = LFC_CHANNEL_CANCELLED
 };
 
-// Below: interface of the matching below, and of the requests there.
-class Below {
+// Matching: interface of the matching below, and of the requests there.
+class Matching {
  public:
   virtual void post(Receive& receive) = 0;  // may match at once
   virtual Outcome outcome(const Receive& receive) = 0;
   // Gives a message of this name to the matching, under this number.
-  virtual void give(const Name& name, std::uint32_t peer, std::uint16_t number, std::byte* frame,
-                    std::size_t size) = 0;
+  virtual void pass_to_matching(const Name& name, std::uint32_t peer, std::uint16_t number,
+                                std::byte* frame, std::size_t size) = 0;
   // Whether no message of the key waits there. May make progress, and so call the Receiver.
   virtual bool empty(const Key& key) = 0;
   // The receive is complete with this message.
   virtual void done(Receive& receive, const std::byte* frame, std::size_t size) = 0;
 
  protected:
-  ~Below() = default;
+  ~Matching() = default;
 };
 
 struct Totals {
-  std::uint64_t here = 0;     // messages that requests took from their channel
-  std::uint64_t early = 0;    // of these, messages that came before their request was started
-  std::uint64_t given = 0;    // messages of channels that went to the matching below
-  std::uint64_t posted = 0;   // starts that were posted there
-  std::uint64_t yielded = 0;  // starts that waited here and then went there
+  std::uint64_t on_channel = 0;  // messages that requests took from their channel
+  std::uint64_t early = 0;       // of these, messages that came before their request was started
+  std::uint64_t given = 0;       // messages of channels that went to the matching below
+  std::uint64_t posted = 0;      // starts that were posted there
+  std::uint64_t yielded = 0;     // starts that waited here and then went there
   std::uint64_t closed = 0;  // keys that were closed, because too few of their messages stayed here
 };
 
 class Receiver {
  public:
   // `head`: bytes of a frame in front of the message.
-  Receiver(Below& below, Notes& notes, std::size_t head)
-      : below_(below), notes_(notes), head_(head) {}
+  Receiver(Matching& matching, Notes& notes, std::size_t head)
+      : matching_(matching), notes_(notes), head_(head) {}
 
   // Returns the key of this name. Throws std::bad_alloc.
   Key& key(const End& end) { return keys_.use(end); }
@@ -88,7 +88,7 @@ class Receiver {
     Key& key = *receive.key;
     if (receive.direct && receive.place == Receive::Place::idle && key.is_open() &&
         key.first_early == nullptr) [[likely]]
-      key.wait_here(receive);
+      key.wait_on_channel(receive);
     else
       start_otherwise(receive);
   }
@@ -98,9 +98,9 @@ class Receiver {
   // for elsewhere.
   void yield(Receive& receive);
   // Call it before a receive of others is posted below. Source and tag may be kAny.
-  void foreign(std::uint32_t comm, std::int32_t source, std::int32_t tag);
+  void before_other_receive(std::uint32_t comm, std::int32_t source, std::int32_t tag);
   // Call it before a probe below for messages of this source and tag, which may be kAny.
-  void reveal(std::uint32_t comm, std::int32_t source, std::int32_t tag);
+  void before_probe(std::uint32_t comm, std::int32_t source, std::int32_t tag);
   // Handles a message outside channels. Returns the number under which the matching below expects it. Tags < 0 are
   // those of the library, which no key has.
   std::uint16_t on_frame(const Name& name, std::uint16_t number) {
@@ -115,8 +115,8 @@ class Receiver {
     Key* const key = keys_.of_channel(id);
     if (key != nullptr && key->first != nullptr && key->end.name == name &&
         size - head_ <= key->first->capacity) [[likely]] {
-      ++totals_.here;
-      below_.done(key->take_first(), frame, size);
+      ++totals_.on_channel;
+      matching_.done(key->take_first(), frame, size);
     } else {
       on_other_message(key, name, frame, size);
     }
@@ -138,21 +138,21 @@ class Receiver {
   void on_message(Key& key, std::byte* frame, std::size_t size);
   std::uint16_t on_frame(Stream& stream, const Name& name, std::uint16_t number);
   void settle_all(Key& key);
-  bool may_wait_here(Key& key);
+  bool may_wait_on_channel(Key& key);
   bool take_early(Receive& receive);
-  void give_early(Stream& stream);
-  void give(Stream& stream, const Name& name, std::byte* frame, std::size_t size);
-  void give(Key& key, std::byte* frame, std::size_t size);
-  void post_below(Receive& receive);
+  void pass_early_to_matching(Stream& stream);
+  void pass_to_matching(Stream& stream, const Name& name, std::byte* frame, std::size_t size);
+  void pass_to_matching(Key& key, std::byte* frame, std::size_t size);
+  void post_to_matching(Receive& receive);
   void yield(Key& key);
-  void foreign(Key& key);
+  void before_other_receive(Key& key);
 
-  Below& below_;
+  Matching& matching_;
   Notes& notes_;
   std::size_t head_;
   Keys keys_;
   Totals totals_;
-  unsigned inside_ = 0;  // functions under way that use keys after a call to `below_`
+  unsigned inside_ = 0;  // functions under way that use keys after a call to `matching_`
   std::vector<std::uint32_t> leaving_;  // communicators that were freed meanwhile
 };
 

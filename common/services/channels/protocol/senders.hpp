@@ -19,7 +19,7 @@
 namespace lfc::channels {
 
 struct Sender {
-  explicit Sender(const End& of) : end(of) {}
+  explicit Sender(const End& its_end) : end(its_end) {}
 
   End end;
   std::uint32_t channel = 0;  // 0: not open

@@ -9,9 +9,9 @@
 
 namespace {
 
-using lfc::channels::Below;
 using lfc::channels::kAny;
 using lfc::channels::Key;
+using lfc::channels::Matching;
 using lfc::channels::Name;
 using lfc::channels::Note;
 using lfc::channels::Notes;
@@ -23,7 +23,7 @@ constexpr std::uint32_t kComm = 3, kPeer = 5;
 constexpr std::int32_t kSources = 3, kTags = 20;
 
 // Every receive waits below until its message comes there.
-class World final : private Below, private Notes {
+class World final : private Matching, private Notes {
  public:
   bool frees = false;  // a message that is given ends the last receive of a communicator
 
@@ -52,7 +52,8 @@ class World final : private Below, private Notes {
  private:
   void post(Receive&) override {}
   Outcome outcome(const Receive&) override { return outcome_; }
-  void give(const Name& name, std::uint32_t, std::uint16_t, std::byte*, std::size_t) override {
+  void pass_to_matching(const Name& name, std::uint32_t, std::uint16_t, std::byte*,
+                        std::size_t) override {
     if (!frees) return;
     receiver_.forget(name.comm);
     CHECK(receiver_.find(Name{kComm, 0, 0}) != nullptr);  // until this call has returned

@@ -17,9 +17,9 @@
 
 namespace {
 
-using lfc::channels::Below;
 using lfc::channels::End;
 using lfc::channels::Key;
+using lfc::channels::Matching;
 using lfc::channels::Name;
 using lfc::channels::Note;
 using lfc::channels::NoteKind;
@@ -41,7 +41,7 @@ struct Packet {
 };
 
 // Process: all of its receives match at once below.
-class Process final : private Below, private Notes {
+class Process final : private Matching, private Notes {
  public:
   // A communicator that the process has.
   struct Comm {
@@ -112,7 +112,8 @@ class Process final : private Below, private Notes {
   }
   void post(Receive&) override {}
   Outcome outcome(const Receive&) override { return Outcome::matched; }
-  void give(const Name&, std::uint32_t, std::uint16_t, std::byte*, std::size_t) override {}
+  void pass_to_matching(const Name&, std::uint32_t, std::uint16_t, std::byte*,
+                        std::size_t) override {}
   bool empty(const Key&) override { return true; }
   void done(Receive&, const std::byte*, std::size_t) override {}
 

@@ -18,9 +18,9 @@
 
 namespace channels_test {
 
-using lfc::channels::Below;
 using lfc::channels::kAny;
 using lfc::channels::Key;
+using lfc::channels::Matching;
 using lfc::channels::Name;
 using lfc::channels::Note;
 using lfc::channels::NoteKind;
@@ -100,7 +100,7 @@ class Matching {
 };
 
 // World: the steps of a sequence, and the request that got each message.
-class World final : private Below, private Notes {
+class World final : private Matching, private Notes {
  public:
   std::vector<int> got;       // by message: its request; -1: none
   std::vector<int> expected;  // likewise, as MPI says
@@ -230,7 +230,7 @@ class World final : private Below, private Notes {
   }
   void ended(int who) {
     Ordinary* const ordinary = ordinary_of(who);
-    if (ordinary == nullptr || ordinary->receive.place != Receive::Place::below) return;
+    if (ordinary == nullptr || ordinary->receive.place != Receive::Place::posted) return;
     ordinary->state = Outcome::matched;
     receiver_.ended(ordinary->receive);
   }
@@ -255,8 +255,8 @@ class World final : private Below, private Notes {
     const int who = who_of(receive);
     return who < kOwn ? states_[static_cast<std::size_t>(who)] : ordinary_of(who)->state;
   }
-  void give(const Name& name, std::uint32_t peer, std::uint16_t number, std::byte* frame,
-            std::size_t) override {
+  void pass_to_matching(const Name& name, std::uint32_t peer, std::uint16_t number,
+                        std::byte* frame, std::size_t) override {
     if (peer != kPeer) numbers_right = false;
     int message = 0;
     std::memcpy(&message, frame + kHead, sizeof message);

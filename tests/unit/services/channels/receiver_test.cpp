@@ -18,7 +18,7 @@ TEST_CASE("channels: requests that repeat take their messages here, and offer fi
     world.send(0, false);
   }
   CHECK(world.offers >= 1);
-  CHECK(world.receiver().totals().here == 0);
+  CHECK(world.receiver().totals().on_channel == 0);
   for (int round = 0; round < 100; ++round) {
     world.start(kA);
     world.start(kB);
@@ -26,7 +26,7 @@ TEST_CASE("channels: requests that repeat take their messages here, and offer fi
     world.send(0, true);
   }
   CHECK(world.right());
-  CHECK(world.receiver().totals().here == 198);  // the first found requests posted below
+  CHECK(world.receiver().totals().on_channel == 198);  // the first found requests posted below
   CHECK(world.receiver().totals().given == 2);
 }
 
@@ -53,12 +53,12 @@ TEST_CASE("channels: a receive of others costs one turn below, and no more", "[c
   for (int round = 0; round < 20; ++round) {
     world.other(kAny, 0);
     world.send(0, true);
-    const std::uint64_t before = world.receiver().totals().here;
+    const std::uint64_t before = world.receiver().totals().on_channel;
     for (int turn = 0; turn < 10; ++turn) {
       world.start(kA);
       world.send(0, true);
     }
-    CHECK(world.receiver().totals().here == before + 9);
+    CHECK(world.receiver().totals().on_channel == before + 9);
   }
   CHECK(world.right());
 }
@@ -74,7 +74,7 @@ TEST_CASE("channels: a message taken by a probe does not keep requests below for
     world.send(0, true);
   }
   CHECK(world.right());
-  CHECK(world.receiver().totals().here >= 130);
+  CHECK(world.receiver().totals().on_channel >= 130);
 }
 
 TEST_CASE("channels: a key goes with its last request, and its messages go below", "[channels]") {
@@ -89,9 +89,9 @@ TEST_CASE("channels: a key goes with its last request, and its messages go below
   CHECK(world.receiver().keys().all().size() == keys);
   CHECK(world.receiver().totals().given == given + 2);
   CHECK(world.right());
-  const std::uint64_t here = world.receiver().totals().here;
+  const std::uint64_t on_channel = world.receiver().totals().on_channel;
   for (int turn = 0; turn < 10; ++turn) run(world, "45");
-  CHECK(world.receiver().totals().here >= here + 8);
+  CHECK(world.receiver().totals().on_channel >= on_channel + 8);
   CHECK(world.right());
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("channels: ordinary receives take their messages here", "[channels]") 
     world.start_ordinary();
   }
   CHECK(world.right());
-  CHECK(world.receiver().totals().here >= 298);
+  CHECK(world.receiver().totals().on_channel >= 298);
   CHECK(world.receiver().totals().early >= 99);
   world.start_ordinary();
   world.cancel_ordinary();
@@ -124,12 +124,12 @@ TEST_CASE("channels: messages taken here save the time of their keys, also after
     world.start(kC);
     world.send(1, true);
   }
-  const auto here = [&](const Name& name) {
-    return static_cast<double>(world.receiver().find(name)->here);
+  const auto on_channel = [&](const Name& name) {
+    return static_cast<double>(world.receiver().find(name)->on_channel);
   };
-  const double won_us = 0.5 * here(keys[0]) + 2 * here(keys[1]);
-  CHECK(here(keys[0]) > 0);
-  CHECK(here(keys[1]) > 0);
+  const double won_us = 0.5 * on_channel(keys[0]) + 2 * on_channel(keys[1]);
+  CHECK(on_channel(keys[0]) > 0);
+  CHECK(on_channel(keys[1]) > 0);
   CHECK(world.receiver().keys().won_us() == won_us);
   world.free(kC);
   REQUIRE(world.receiver().find(keys[1]) == nullptr);
@@ -146,9 +146,9 @@ TEST_CASE("channels: a key that others receive is closed for good", "[channels]"
     run(world, "0");
   }
   CHECK(world.closes == 1);
-  const std::uint64_t here = world.receiver().totals().here;
+  const std::uint64_t on_channel = world.receiver().totals().on_channel;
   for (int round = 0; round < 100; ++round) run(world, "101g0");
-  CHECK(world.receiver().totals().here == here);
+  CHECK(world.receiver().totals().on_channel == on_channel);
   CHECK(world.closes == 1);
   CHECK(world.right());
 }
