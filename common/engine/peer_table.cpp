@@ -167,6 +167,7 @@ bool PeerTable::connect_from(std::size_t index, Peer& peer, std::string& reasons
       return true;
     }
     reasons += (reasons.empty() ? "" : "; ") + std::string(link.name()) + ": " + why;
+    if (link.has_ended(peer.address)) break;
   }
   return false;
 }

@@ -28,6 +28,7 @@ class TracedLink final : public Link {
     trace_->note(Trace::What::connected, peer);
     return link_->connect(peer, address, why_not);
   }
+  bool has_ended(const Address& peer) const override { return link_->has_ended(peer); }
   void close(PeerId peer) noexcept override {
     trace_->note(Trace::What::closed, peer);
     link_->close(peer);

@@ -165,6 +165,9 @@ class Link {
   // Begins a connection; idempotent. false: impossible, `why_not` has the reason, use another link.
   // send() may return `again` until the peer has polled.
   virtual bool connect(PeerId peer, const Address& address, std::string& why_not) = 0;
+  // Whether the process with this address has certainly ended, so that no other link reaches it. Called after a
+  // connect() that returned false.
+  virtual bool has_ended(const Address& /*peer*/) const { return false; }
   // Ends the connection in both directions and forgets the peer. Frames already sent are still
   // delivered, unless the peer is dead.
   virtual void close(PeerId peer) noexcept = 0;

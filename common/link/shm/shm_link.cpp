@@ -54,6 +54,7 @@ class ShmLink final : public Link {
 
   bool reach(const Address& peer, std::string& why_not) override;
   bool connect(PeerId peer, const Address& address, std::string& why_not) override;
+  bool has_ended(const Address& peer) const override;
   void close(PeerId peer) noexcept override;
   SendStatus send(PeerId peer, Meta meta, const Slice* slices, int count) noexcept override;
   RingWriter* ring(PeerId peer) noexcept override { return &outgoing(peer)->writer; }
@@ -167,12 +168,21 @@ bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not)
   std::optional<RemotePlace> place =
       RemotePlace::claim(name, max_payload(), own_address_, why_not,
                          counts_alike(places_.segment().name(), name) ? nullptr : &process);
-  if (!place) return false;
+  if (!place) {
+    if (has_ended(address)) why_not = kDied;
+    return false;
+  }
   if (!counts_alike(places_.segment().name(), name)) watch = ProcessWatch(std::move(process));
   if (peer >= outgoing_.size()) outgoing_.resize(peer + std::size_t{1});
   outgoing_[peer] = std::make_unique<Outgoing>(std::move(*place), std::move(watch), name);
   outgoing_[peer]->cma = single_copy_.permitted(places_.segment().name(), name);
   return true;
+}
+
+bool ShmLink::has_ended(const Address& peer) const {
+  const std::optional<SegmentName> name = segment_of(peer);
+  return name && counts_alike(places_.segment().name(), *name) &&
+         ProcessWatch(name->memory.pid).dead();
 }
 
 void ShmLink::close(PeerId peer) noexcept {

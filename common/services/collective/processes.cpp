@@ -244,7 +244,8 @@ std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t 
   }
   PeerArena& arena = local_peer(first);
   std::byte* const memory = arena.find(key, lanes, failed);
-  if (memory == nullptr && !arena.why_not().empty()) {
+  // If that process has ended, the caller's next look at the members reports the loss.
+  if (memory == nullptr && !arena.why_not().empty() && !is_dead(process(first))) {
     if (!failed)
       std::fprintf(stderr, "coll lfc: %s; leave it out with --mca coll ^lfc\n",
                    arena.why_not().c_str());
@@ -283,7 +284,10 @@ PeerId Processes::peer(ProcessName name) {
 bool Processes::has_ended(ProcessName name) {
   if (is_self(name)) return false;
   const std::lock_guard guard(mutex_);
-  Process& known = process(name);
+  return is_dead(process(name));
+}
+
+bool Processes::is_dead(Process& known) {
   if (known.watch == nullptr)
     known.watch = std::make_unique<ProcessWatch>(known.facts->arena.memory.pid);
   return known.watch->dead();

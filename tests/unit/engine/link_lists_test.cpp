@@ -11,6 +11,7 @@
 #include "deadline.hpp"
 #include "engine/open.hpp"
 #include "flight.hpp"
+#include "unit/link/shm/world.hpp"
 
 namespace lfc {
 namespace {
@@ -110,6 +111,54 @@ TEST_CASE("lists of links: each open link has a kind of its own", "[ni]") {
   std::vector<LinkTraits::Kind> kinds;
   for (const auto& link : at.nis[0]->peers().links()) kinds.push_back(link->traits().kind);
   CHECK(kinds == std::vector{LinkTraits::Kind::loop, LinkTraits::Kind::shm, LinkTraits::Kind::tcp});
+}
+
+TEST_CASE("lists of links: a process that ended before it was met is lost, not moved to tcp",
+          "[ni][process]") {
+  static int detours;
+  static std::string lost;
+  detours = 0;
+  lost.clear();
+  NiOptions options;
+  const std::string links = GENERATE("loop,shm,tcp", "loop,shm");
+  options.links = links.c_str();
+  if (links.ends_with("tcp")) options.interfaces = "lo";
+  options.policy = "single";
+  options.local_processes = 2;
+  options.detour = [](std::string_view, std::string_view) { ++detours; };
+  std::string error, notes;
+  shm_world::SharedBoard board;
+  shm_world::Child child([&] {
+    options.name = {1, 1};
+    const auto ni = open_ni(options, error, notes);
+    if (ni == nullptr) return false;
+    const auto address = ni->open();
+    board->post({address.begin(), address.end()});
+    board->step = 1;
+    pause();
+    return false;
+  });
+  REQUIRE(board->wait_for(1));
+  child.kill();
+  REQUIRE_FALSE(child.finished());
+  options.name = {1, 0};
+  const auto ni = open_ni(options, error, notes);
+  INFO(error);
+  REQUIRE(ni != nullptr);
+  ni->open();
+  ni->set_broken_handler([](void*, PeerId, std::string_view why) { lost = why; }, nullptr);
+  const PeerId peer = ni->add_peer(board->address(), error);
+  REQUIRE(peer != kNoPeer);
+  Message message;
+  message.slices[0] = {"x", 1};
+  message.slice_count = 1;
+  message.done = [](Message*, Result) {};
+  ni->post(peer, message);
+  for (Deadline deadline(std::chrono::seconds(20)); lost.empty() && !deadline.is_over();)
+    ni->progress();
+  INFO(lost);
+  CHECK(lost.find("its process ended without a goodbye") != std::string::npos);
+  CHECK(detours == 0);
 }
 
 }  // namespace lfc

@@ -62,6 +62,28 @@ TEST_CASE("shm: a killed peer is reported once, after its last frames", "[shm][p
   CHECK_FALSE(a.link->connect(2, board->address(), why));
 }
 
+TEST_CASE("shm: a process that ended before it was met has ended, a running one has not",
+          "[shm][process]") {
+  SharedBoard board;
+  End a(1), c(3);
+  Child child([&] {
+    End b(2);
+    board->post(b.blob);
+    board->step = 1;
+    pause();
+    return false;
+  });
+  REQUIRE(board->wait_for(1));
+  CHECK_FALSE(a.link->has_ended(board->address()));
+  child.kill();
+  CHECK_FALSE(child.finished());
+  std::string why;
+  CHECK_FALSE(a.link->connect(2, board->address(), why));
+  CHECK(why == kDied);
+  CHECK(a.link->has_ended(board->address()));
+  CHECK_FALSE(a.link->has_ended(c.address()));
+}
+
 TEST_CASE("shm: places of processes that were killed are free again, whenever the kill happened",
           "[shm][process]") {
   ShmOptions one;

@@ -1,6 +1,9 @@
 // Processes over a fake port: members of communicators, payload sizes, processes out of reach, and those of other jobs.
 #include "services/collective/processes.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
@@ -74,6 +77,20 @@ TEST_CASE("a process is added to the engine's peers by its address, and may be o
   CHECK(at.processes.peer({1, 2}) == 2);
   CHECK(at.port.added == std::vector<std::uint32_t>{2});
   CHECK(at.processes.peer({1, stranger}) == kNoPeer);
+}
+
+TEST_CASE("the board of a process that has ended is no fault of shared memory", "[processes]") {
+  Job at;
+  const pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  REQUIRE(waitpid(ended, nullptr, 0) == ended);
+  Facts facts = at.processes.facts();
+  facts.arena.memory.pid = static_cast<std::uint32_t>(ended);
+  at.introduce(2, facts);
+  bool failed = false;
+  CHECK(at.processes.board({1, 2}, 7, 2, 2, failed) == nullptr);
+  CHECK_FALSE(failed);  // the look at the members reports the loss
+  CHECK(at.processes.has_ended({1, 2}));
 }
 
 TEST_CASE("arena and watch of a process of another job are kept until its last communicator ends",
