@@ -79,7 +79,8 @@ bool OfiLink::reach(const Address& peer, std::string& why_not) {
   if (!section) return refuse("the peer's address is malformed");
   if (section->provider != shared_.fabric->provider())
     return refuse("the peer uses provider " + std::string(section->provider) + ", we use " +
-                  std::string(shared_.fabric->provider()));
+                  std::string(shared_.fabric->provider()) +
+                  " (btl_lfc_provider and btl_lfc_interfaces select it)");
   if (section->head.frame_size < shared_.fabric->frame_size())
     return refuse("the peer takes frames of " + std::to_string(section->head.frame_size) +
                   " bytes, ours have " + std::to_string(shared_.fabric->frame_size()));

@@ -174,8 +174,8 @@ std::optional<RemotePlace> RemotePlace::claim(const SegmentName& peer, std::size
   PeerSegment segment(peer, why_not, process);
   if (!segment.mapping.is_open()) return std::nullopt;
   if (segment.shape.max_payload < payload) {
-    why_not =
-        "peer takes frames of at most " + std::to_string(segment.shape.max_payload) + " bytes";
+    why_not = "peer takes frames of at most " + std::to_string(segment.shape.max_payload) +
+              " bytes, because its btl_lfc_shm_bulk is smaller: all ranks need the same value";
     return std::nullopt;
   }
   RemotePlace remote;
