@@ -68,8 +68,9 @@ void lfc_btl_module_defaults(void) {
 static bool accepts_ob1_parameters(char* text, size_t text_size) {
   const uint32_t flags = lfc_btl.near.btl_flags;
   if ((flags & MCA_BTL_FLAGS_SEND) == 0 || (flags & ~kOffered) != 0) {
-    snprintf(text, text_size, "flags: %u (accepted: send, which is %u, and any other bits of %u)",
-             flags, MCA_BTL_FLAGS_SEND, kOffered);
+    snprintf(text, text_size,
+             "btl_lfc_flags: %u (accepted: send, which is %u, and any other bits of %u)", flags,
+             MCA_BTL_FLAGS_SEND, kOffered);
     return false;
   }
 #define VALUE(name) .name = lfc_btl.near.btl_##name,
@@ -191,7 +192,7 @@ static void print_state(const char* state) {
   opal_output(0, "btl lfc: %s", library);
 }
 
-/* Opens the engine. `text`: it in words, or the fault of a parameter. */
+/* Opens the engine. `text`: it in words, or why it cannot open. */
 static lfc_adapter* open_adapter(bool threads, char* text, size_t text_size) {
   static const struct lfc_host host = {receive, lfc_btl_sent, broken, notice, lfc_btl_detour};
   struct lfc_options* options = &mca_btl_lfc_component.options;
@@ -216,9 +217,7 @@ bool lfc_btl_module_open(bool threads) {
   char text[512];
   lfc_btl.adapter = open_adapter(threads, text, sizeof text);
   if (lfc_btl.adapter == NULL) {
-    char reason[sizeof text + sizeof "btl_lfc_"];
-    snprintf(reason, sizeof reason, "btl_lfc_%s", text);
-    decline(reason);
+    decline(text);
     return false;
   }
   if (lfc_is_verbose(options->parameters.verbose, options->local_rank)) print_state(text);

@@ -28,9 +28,7 @@ static int open_component(void) {
   char text[256];
   if (!lfc_parameters_check(lfc_osc_parameter_table(), &mca_osc_neon_component.parameters, text,
                             sizeof text)) {
-    char reason[sizeof text + sizeof "osc_neon_"];
-    snprintf(reason, sizeof reason, "osc_neon_%s", text);
-    lfc_help("osc declines", reason, lfc_node_of(opal_proc_local_get()));
+    lfc_help("osc declines", text, lfc_node_of(opal_proc_local_get()));
     return OPAL_ERR_NOT_AVAILABLE;
   }
   /* Where it is not published, no window is served. */

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <exception>
 #include <forward_list>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,6 +90,13 @@ lfc_parameter row(const char* name, std::size_t offset, T standard, const Accept
   return made;
 }
 
+// The table of the parameters whose values are `Values`. The rows exist as long as the library.
+template <class Values>
+const lfc_parameter_table* table_of(const char* component, std::span<const lfc_parameter> rows) {
+  static const lfc_parameter_table table{component, rows.data(), rows.size()};
+  return &table;
+}
+
 const lfc_parameter& row_of(const lfc_parameter_table& table, const void* values,
                             const void* member) noexcept {
   const auto offset =
@@ -139,7 +145,7 @@ std::string accepted_of(const lfc_parameter& row) {
 }
 
 // The fault of the value; empty: there is none.
-std::string fault_of(const lfc_parameter& row, const void* values) {
+std::string fault_of(const char* component, const lfc_parameter& row, const void* values) {
   std::string value;
   if (row.type == LFC_TEXT) {
     const lfc_text text = *static_cast<const lfc_text*>(member_of(row, values));
@@ -152,7 +158,8 @@ std::string fault_of(const lfc_parameter& row, const void* values) {
       return {};
     value = std::to_string(number);
   }
-  return std::string(row.name) + ": " + value + " (accepted: " + accepted_of(row) + ")";
+  return std::string(component) + "_" + row.name + ": " + value +
+         " (accepted: " + accepted_of(row) + ")";
 }
 
 }  // namespace
@@ -160,52 +167,43 @@ std::string fault_of(const lfc_parameter& row, const void* values) {
 
 #define LFC_PARAMETER(type, name, standard, accepted, level, help) \
   row<type>(#name, offsetof(Values, name), standard, accepted, level, help),
+using namespace lfc;  // the rows name its limits and functions
+
 const lfc_parameter_table* lfc_btl_parameter_table() {
-  using namespace lfc;
   using Values = lfc_btl_parameters;
   static const lfc_parameter rows[] = {
 #include "lfc/parameters/btl_lfc.def"
   };
-  static const lfc_parameter_table table{rows, std::size(rows)};
-  return &table;
+  return table_of<Values>("btl_lfc", rows);
 }
 const lfc_parameter_table* lfc_ob1_parameter_table() {
-  using namespace lfc;
   using Values = lfc_ob1_parameters;
   static const lfc_parameter rows[] = {
 #include "lfc/parameters/btl_lfc_ob1.def"
   };
-  static const lfc_parameter_table table{rows, std::size(rows)};
-  return &table;
+  return table_of<Values>("btl_lfc", rows);
 }
 const lfc_parameter_table* lfc_coll_parameter_table() {
-  using namespace lfc;
   using Values = lfc_coll_parameters;
   static const lfc_parameter rows[] = {
 #include "lfc/parameters/coll_lfc.def"
   };
-  static const lfc_parameter_table table{rows, std::size(rows)};
-  return &table;
+  return table_of<Values>("coll_lfc", rows);
 }
 const lfc_parameter_table* lfc_osc_parameter_table() {
-  using namespace lfc;
   using Values = lfc_osc_parameters;
   static const lfc_parameter rows[] = {
 #include "lfc/parameters/osc_neon.def"
   };
-  static const lfc_parameter_table table{rows, std::size(rows)};
-  return &table;
+  return table_of<Values>("osc_neon", rows);
 }
 const lfc_parameter_table* lfc_part_parameter_table() {
-  using namespace lfc;
   using Values = lfc_part_parameters;
   static const lfc_parameter rows[] = {
 #include "lfc/parameters/part_lfc.def"
   };
-  static const lfc_parameter_table table{rows, std::size(rows)};
-  return &table;
+  return table_of<Values>("part_lfc", rows);
 }
-
 #undef LFC_PARAMETER
 
 void lfc_parameters_reset(const lfc_parameter_table* table, void* values) {
@@ -223,7 +221,7 @@ void lfc_parameters_reset(const lfc_parameter_table* table, void* values) {
 bool lfc_parameters_check(const lfc_parameter_table* table, const void* values, char* text,
                           std::size_t text_size) try {
   for (const lfc_parameter& row : std::span(table->rows, table->count)) {
-    const std::string fault = lfc::fault_of(row, values);
+    const std::string fault = lfc::fault_of(table->component, row, values);
     if (fault.empty()) continue;
     std::snprintf(text, text_size, "%s", fault.c_str());
     return false;

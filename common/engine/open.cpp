@@ -16,11 +16,13 @@
 namespace lfc {
 namespace {
 
-// Returns the fault of a member of the options: one line that begins with its name.
+// Returns the fault of a member of the options: one line that begins with the parameter's name.
 template <class Member>
 std::string fault(const NiOptions& options, const Member& member, const std::string& what) {
   const lfc_btl_parameters* const parameters = &options;
-  return lfc_parameter_name(lfc_btl_parameter_table(), parameters, &member) + (": " + what);
+  const lfc_parameter_table* const table = lfc_btl_parameter_table();
+  return std::string(table->component) + "_" + lfc_parameter_name(table, parameters, &member) +
+         ": " + what;
 }
 
 std::vector<std::string_view> split(std::string_view list) {

@@ -53,8 +53,8 @@ struct NiOptions : lfc_btl_parameters {
   void (*remark)(std::string_view line) = nullptr;
 };
 
-// Returns the fault of the options that can be found before any link is opened: one line that begins with the wrong
-// option; empty: there is none.
+// Returns the fault of the options that can be found before any link is opened: one line that begins with the
+// name of the wrong parameter; empty: there is none.
 std::string find_fault(const NiOptions& options);
 
 // Describes who would drive the engine, and why: "policy floating (auto: ...)".

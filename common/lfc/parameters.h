@@ -5,7 +5,7 @@
  *   lfc_parameters_reset(table, &values);                 // the defaults
  *   for (size_t i = 0; i < table->count; ++i) ...       // a component registers table->rows[i] and stores the values
  *   if (!lfc_parameters_check(table, &values, text, sizeof text))
- *     complain(text);                                   // "fan: 17 (accepted: 0 to 16)"
+ *     complain(text);                                   // "coll_lfc_fan: 17 (accepted: 0 to 16)"
  *
  * To add a parameter, add a row to parameters/COMPONENT.def. The row makes the member here, its default, the check of
  * its bounds and its registration with Open MPI. Add it also to the table in the component's page
@@ -68,6 +68,7 @@ struct lfc_parameter {
   bool power_of_two;
 };
 struct lfc_parameter_table {
+  const char* component; /* its parameters are called COMPONENT_NAME by users */
   const struct lfc_parameter* rows;
   size_t count;
 };
@@ -80,7 +81,8 @@ const struct lfc_parameter_table* lfc_part_parameter_table(void);
 
 /* Sets all members to their defaults. */
 void lfc_parameters_reset(const struct lfc_parameter_table* table, void* values);
-/* Returns whether all values are accepted. If not, `text` is one line that begins with the parameter's name. */
+/* Returns whether all values are accepted. If not, `text` is one line that begins with the parameter's whole
+ * name. */
 bool lfc_parameters_check(const struct lfc_parameter_table* table, const void* values, char* text,
                           size_t text_size);
 /* Returns the index of the text among its words. `member` is the one in `values`; its value must be accepted. */
@@ -90,7 +92,7 @@ size_t lfc_parameter_choice(const struct lfc_parameter_table* table, const void*
 void lfc_parameter_accepted(const struct lfc_parameter* row, char* text, size_t text_size);
 /* Returns the index of the name that is most similar to `written`, or `count` if none is similar. */
 size_t lfc_nearest_name(const char* const* names, size_t count, const char* written);
-/* Returns the name of the parameter that this member of `values` stores. */
+/* Returns the name, without the component's, of the parameter that this member of `values` stores. */
 const char* lfc_parameter_name(const struct lfc_parameter_table* table, const void* values,
                                const void* member);
 

@@ -42,9 +42,7 @@ static int open_component(void) {
   if (!lfc_may_open("btl", "lfc")) return OPAL_ERR_NOT_AVAILABLE;
   char text[256];
   if (!lfc_parameters_check(lfc_coll_parameter_table(), &options->parameters, text, sizeof text)) {
-    char reason[sizeof text + sizeof "coll_lfc_"];
-    snprintf(reason, sizeof reason, "coll_lfc_%s", text);
-    lfc_help("coll declines", reason, lfc_node_of(opal_proc_local_get()));
+    lfc_help("coll declines", text, lfc_node_of(opal_proc_local_get()));
     return OPAL_ERR_NOT_AVAILABLE;
   }
   if (lfc_has_device_memory()) {

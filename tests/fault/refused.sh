@@ -24,5 +24,9 @@ goes_on 3 'MPI_Win_allocate through the link' "$refuse" --rank 0 memfd_create "$
 goes_on 2 'MPI_Win_allocate through the link' "$refuse" memfd_create "$refused" apart unshared
 goes_on 2 '' "$refuse" process_vm_readv,process_vm_writev,pidfd_open "$refused" shared
 goes_on 2 'File too large (ulimit -f)' bash -c 'ulimit -f 100; exec "$@"' bash "$refused" apart unshared
+# A refusal at the start names no parameter.
+run_job 60 2 --mca btl lfc,vader,self --mca btl_lfc_policy floating "$refuse" eventfd2 "$LFC_TESTS_BIN/mpi_ring"
+job_is_ok "eventfd2 refused"
+grep -aqx 'btl lfc: declines: eventfd: Operation not permitted' "$output" || fail "the line has another reason"
 nothing_left
 echo ok

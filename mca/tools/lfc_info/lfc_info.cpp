@@ -87,26 +87,18 @@ void show_plugin(const lfc::Settings& settings) {
 
 // --- parameters ---
 
-struct Component {
-  const char* name;
-  const lfc_parameter_table* table;
-};
-
-std::vector<Component> components() {
-  return {{"btl_lfc", lfc_btl_parameter_table()},
-          {"btl_lfc", lfc_ob1_parameter_table()},
-          {"coll_lfc", lfc_coll_parameter_table()},
-          {"osc_neon", lfc_osc_parameter_table()},
-          {"part_lfc", lfc_part_parameter_table()}};
+std::vector<const lfc_parameter_table*> tables() {
+  return {lfc_btl_parameter_table(), lfc_ob1_parameter_table(), lfc_coll_parameter_table(),
+          lfc_osc_parameter_table(), lfc_part_parameter_table()};
 }
 
 // Whether the parameter is LFC's, or selects components of Open MPI among which LFC's are.
 bool is_of_interest(std::string_view name) {
   for (const std::string_view framework : {"pml", "btl", "coll", "osc", "part"})
     if (name == framework) return true;
-  const std::vector<Component> all = components();
-  return std::any_of(all.begin(), all.end(), [name](const Component& each) {
-    return name.starts_with(std::string(each.name) + "_");
+  const std::vector<const lfc_parameter_table*> all = tables();
+  return std::any_of(all.begin(), all.end(), [name](const lfc_parameter_table* each) {
+    return name.starts_with(std::string(each->component) + "_");
   });
 }
 
@@ -125,25 +117,25 @@ void show_settings(const lfc::Settings& settings) {
 
 // The fault of a component's parameters; empty: there is none.
 template <class Parameters>
-std::string fault_in(const lfc::Settings& settings, const Component& component) {
+std::string fault_in(const lfc::Settings& settings, const lfc_parameter_table& table) {
   Parameters parameters;
   char text[256] = "";
-  settings.apply(component.name, *component.table, &parameters);
-  (void)lfc_parameters_check(component.table, &parameters, text, sizeof text);
+  settings.apply(table, &parameters);
+  (void)lfc_parameters_check(&table, &parameters, text, sizeof text);
   return text;
 }
 
 template <class Parameters>
-void show_fault(const lfc::Settings& settings, const Component& component) {
-  const std::string fault = fault_in<Parameters>(settings, component);
-  if (!fault.empty()) row(component.name, "declines: %s_%s", component.name, fault.c_str());
+void show_fault(const lfc::Settings& settings, const lfc_parameter_table& table) {
+  const std::string fault = fault_in<Parameters>(settings, table);
+  if (!fault.empty()) row(table.component, "declines: %s", fault.c_str());
 }
 
 // The options with which a job of `ranks` ranks would open its engine.
 lfc::NiOptions options_of(const lfc::Settings& settings, unsigned ranks) {
   lfc::NiOptions options;
   lfc_btl_parameters* const parameters = &options;
-  settings.apply("btl_lfc", *lfc_btl_parameter_table(), parameters);
+  settings.apply(*lfc_btl_parameter_table(), parameters);
   if (ranks != 0) options.local_processes = ranks;
   return options;
 }
@@ -158,18 +150,17 @@ lfc::NiOptions without_thread(lfc::NiOptions options) {
 // The links that a job opens, in words, or why it opens none.
 void show_job(const lfc::NiOptions& options, const lfc::Settings& settings) {
   heading("a job");
-  const std::vector<Component> all = components();
   std::string error = lfc::find_fault(options), notes;
-  if (error.empty()) error = fault_in<lfc_ob1_parameters>(settings, all[1]);
+  if (error.empty()) error = fault_in<lfc_ob1_parameters>(settings, *lfc_ob1_parameter_table());
   if (error.empty() && lfc::open_ni(without_thread(options), error, notes) != nullptr) {
     notes = notes.substr(notes.find("; ") + 2);
     row("btl_lfc", "%s", notes.substr(0, notes.find("; frames")).c_str());
   } else {
-    row("btl_lfc", "declines: btl_lfc_%s", error.c_str());
+    row("btl_lfc", "declines: %s", error.c_str());
   }
-  show_fault<lfc_coll_parameters>(settings, all[2]);
-  show_fault<lfc_osc_parameters>(settings, all[3]);
-  show_fault<lfc_part_parameters>(settings, all[4]);
+  show_fault<lfc_coll_parameters>(settings, *lfc_coll_parameter_table());
+  show_fault<lfc_osc_parameters>(settings, *lfc_osc_parameter_table());
+  show_fault<lfc_part_parameters>(settings, *lfc_part_parameter_table());
 }
 
 // --- processors ---
@@ -380,12 +371,12 @@ void show_messages(const std::vector<Opened>& links, const lfc::NiOptions& optio
 }
 
 void show_parameters() {
-  for (const auto& [component, table] : components()) {
+  for (const lfc_parameter_table* table : tables()) {
     for (const lfc_parameter& row : std::span(table->rows, table->count)) {
       char accepted[256];
       lfc_parameter_accepted(&row, accepted, sizeof accepted);
       const std::string standard = row.type == LFC_TEXT ? row.text : std::to_string(row.number);
-      std::printf("%s_%s = %s%s%s%s\n    %s\n", component, row.name, standard.c_str(),
+      std::printf("%s_%s = %s%s%s%s\n    %s\n", table->component, row.name, standard.c_str(),
                   *accepted == '\0' ? "" : " (", accepted, *accepted == '\0' ? "" : ")", row.help);
     }
   }

@@ -135,11 +135,10 @@ std::size_t Settings::number(std::string_view name, std::size_t otherwise) const
   return setting == nullptr ? otherwise : number_of(setting->value);
 }
 
-void Settings::apply(std::string_view component, const lfc_parameter_table& table,
-                     void* values) const {
+void Settings::apply(const lfc_parameter_table& table, void* values) const {
   lfc_parameters_reset(&table, values);
   for (const lfc_parameter& row : std::span(table.rows, table.count)) {
-    const Setting* const setting = find(std::string(component) + "_" + row.name);
+    const Setting* const setting = find(std::string(table.component) + "_" + row.name);
     if (setting != nullptr) store(row, setting->value, values);
   }
 }

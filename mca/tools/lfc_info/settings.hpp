@@ -4,7 +4,7 @@
 //
 //   const Settings settings = Settings::read();
 //   lfc_coll_parameters coll;
-//   settings.apply("coll_lfc", *lfc_coll_parameter_table(), &coll);   // defaults, and values that are set
+//   settings.apply(*lfc_coll_parameter_table(), &coll);               // defaults, and values that are set
 //   if (const Setting* btl = settings.find("btl")) print(btl->value, btl->source);
 //
 // The files are read as Open MPI reads them: a line `name = value` ends with the line, and # or // begins a comment.
@@ -40,8 +40,8 @@ class Settings {
   // The value of a parameter as Open MPI reads numbers; `otherwise`, if it is not set.
   std::size_t number(std::string_view name, std::size_t otherwise) const;
 
-  // Stores the defaults of the table in `values`, and the values of those parameters `component`_NAME that are set.
-  void apply(std::string_view component, const lfc_parameter_table& table, void* values) const;
+  // Stores the defaults of the table in `values`, and the values of those of its parameters that are set.
+  void apply(const lfc_parameter_table& table, void* values) const;
 
  private:
   void add(Setting setting);

@@ -78,7 +78,7 @@ TEST_CASE("numbers are accepted up to their bounds, and numbers beyond are refus
       lfc_parameters_reset(table, values.bytes);
       const std::uint64_t most = row.type == LFC_UNSIGNED ? UINT32_MAX : UINT64_MAX;
       const std::uint64_t largest = std::min(row.largest, most);
-      const std::string begins = row.name + std::string(": ");
+      const std::string begins = std::string(table->component) + "_" + row.name + ": ";
       for (const std::uint64_t value :
            {row.smallest, row.power_of_two ? row.smallest * 2 : largest, largest}) {
         if (row.power_of_two && (value & (value - 1)) != 0) continue;
@@ -213,26 +213,28 @@ TEST_CASE("a fault between two parameters is refused by name", "[parameters]") {
     CHECK(lfc::open_ni(options, error, notes) == nullptr);
     return error;
   };
-  CHECK(
-      fault_with([](auto& o) { o.max_window = o.initial_window - 1; }).starts_with("max_window: "));
+  CHECK(fault_with([](auto& o) {
+          o.max_window = o.initial_window - 1;
+        }).starts_with("btl_lfc_max_window: "));
   CHECK(fault_with([](auto& o) { o.links = nullptr; }) ==
-        "links: none is named (accepted: " + lfc::accepted_links() + ")");
+        "btl_lfc_links: none is named (accepted: " + lfc::accepted_links() + ")");
   CHECK(fault_with([](auto& o) {
           o.links = "loop,smh";
-        }).starts_with("links: there is no link 'smh'"));
-  CHECK(fault_with([](auto& o) { o.links = "loop,loop"; }) == "links: 'loop' is named twice");
+        }).starts_with("btl_lfc_links: there is no link 'smh'"));
+  CHECK(fault_with([](auto& o) { o.links = "loop,loop"; }) ==
+        "btl_lfc_links: 'loop' is named twice");
   CHECK(fault_with([](auto& o) {
           o.provider = "verbs";
-        }).starts_with("provider: 'verbs' needs the link ofi"));
+        }).starts_with("btl_lfc_provider: 'verbs' needs the link ofi"));
   // The link verbs also heeds them, if it was built.
   const std::string unheeded = fault_with([](auto& o) {
     o.links = "loop";
     o.interfaces = "eth0";
   });
-  CHECK(unheeded.starts_with("interfaces: 'eth0' needs the link "));
+  CHECK(unheeded.starts_with("btl_lfc_interfaces: 'eth0' needs the link "));
   CHECK(unheeded.find("tcp or ofi") != std::string::npos);
   CHECK(fault_with([](auto& o) {
           o.policy = "single";
           o.upcalls = true;
-        }) == "upcalls: need the engine's thread, but policy is 'single'");
+        }) == "btl_lfc_upcalls: need the engine's thread, but policy is 'single'");
 }
