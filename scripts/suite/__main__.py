@@ -82,7 +82,7 @@ def on_signal(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def run(tests: list[table.Test], kinds: Path, known: dict[str, str], options: argparse.Namespace) -> bool:
+def run(tests: list[table.Test], kinds: Path, known: dict[tuple[str, str], str], options: argparse.Namespace) -> bool:
     build = Path(os.environ.setdefault("LFC_BUILD", str(TREE / "build")))
     # The tests of one run share this folder, which records finished builds. The run has a lab and boxes of its own.
     state = tempfile.mkdtemp(prefix="lfc-test.")
@@ -119,7 +119,7 @@ def main() -> None:
     suite = Path(os.environ.get("LFC_SUITE", TREE / "tests"))
     try:
         all_tests = table.read(suite / "suite.table", TREE)
-        known = unsteady.read(suite / "unsteady.table", {test.name for test in all_tests})
+        known = unsteady.read(suite / "unsteady.table", {test.name: test for test in all_tests})
     except table.Wrong as wrong:
         die(str(wrong))
     tests = chosen(all_tests, options)

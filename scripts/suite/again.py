@@ -23,8 +23,8 @@ MOST_AGAIN = 10
 
 
 class Again:
-    def __init__(self, runner: Runner, report: Report, stillness: Stillness, guests: Guests, known: dict[str, str]):
-        """`known`: the tests of tests/unsteady.table, with dates."""
+    def __init__(self, runner: Runner, report: Report, stillness: Stillness, guests: Guests, known: dict[tuple[str, str], str]):
+        """`known`: the tests and cases of tests/unsteady.table, with dates."""
         self._runner, self._report, self._stillness, self._guests = runner, report, stillness, guests
         self._known = known
         self._unsteady: list[Run] = []  # their first runs
@@ -52,8 +52,8 @@ class Again:
         names = ", ".join(first.test.name for first in self._unsteady)
         if not names:
             return []
-        rows = [unsteady.row(first.test.name, first.reason()) for first in self._unsteady]
-        return [f"unsteady: {len(rows)} ({names})", "for tests/unsteady.table:", *rows]
+        rows = map(unsteady.row, self._unsteady)
+        return [f"unsteady: {len(self._unsteady)} ({names})", "for tests/unsteady.table:", *rows]
 
     def _forget_logs(self, tests: list[Test]) -> None:
         """Removes the logs that an earlier run has written of tests that ran again."""
@@ -102,7 +102,7 @@ class Again:
             self._report.excuse([first.test])
             say(f"ok {name} (again: the machine stood still for {still:.0f} s)")
             return False
-        since = self._known.get(name)
+        since = self._known.get((name, first.case() if first.test.has_cases else ""))
         note = f"in tests/unsteady.table since {since}; " if since else ""
         say(f"unsteady {'again ' if since else ''}{name}: {first.reason()} ({note}log: {first.log})")
         return True

@@ -51,6 +51,14 @@ class Run:
     def lines(self) -> list[str]:
         return self.log.read_text(errors="replace").splitlines()
 
+    def case(self) -> str:
+        """Returns the first case that a Catch2 program reports as failed, up to 79 columns of it."""
+        lines = self.lines()
+        for number, line in enumerate(lines[:-1]):
+            if re.fullmatch("-{79,}", line) and lines[number + 1].strip("-. ") and not lines[number + 1].startswith(" "):
+                return lines[number + 1]
+        return "unknown"
+
     def reason(self) -> str:
         """Returns the line of the log that explains the failure best, or the last line."""
         lines = [line.strip() for line in self.lines() if line.strip()]

@@ -26,6 +26,11 @@ class Test:
     one_core: bool
     command: tuple[str, ...]
 
+    @property
+    def has_cases(self) -> bool:
+        """Whether it is a Catch2 program."""
+        return self.command[0] in ("catch", "catch_long")
+
 
 def read(path: Path, tree: Path) -> list[Test]:
     """Returns all tests of a table, in its order. File patterns in it are relative to `tree`."""

@@ -6,16 +6,17 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/suite"))
+import unsteady
 from excuses import never_excused
 from outcome import Run
 from parts import part
 from stillness import Stillness
-from table import Test
+from table import Test, Wrong
 from watch import LATE, End
 
 
-def a_test(name: str, seconds: int = 60) -> Test:
-    return Test(name, "quick", seconds, True, ("kind",))
+def a_test(name: str, seconds: int = 60, kind: str = "kind") -> Test:
+    return Test(name, "quick", seconds, True, (kind,))
 
 
 class Excuses(unittest.TestCase):
@@ -104,6 +105,34 @@ class Excuses(unittest.TestCase):
         ):
             self.log.write_text(text)
             self.assertEqual(Run(a_test("x"), End(1), 0.0, 1.0, self.log).reason(), reason)
+
+
+    def test_the_case_of_a_catch2_program(self) -> None:
+        line = "-" * 79
+        self.log.write_text(
+            f"Randomness seeded to: 1\n\n~~~~~\nlfc_unit is a Catch2 host application.\n\n{line}\n"
+            f"ring: a frame is whole\n  at the end\n{line}\na.cpp:1\n.....\n\na.cpp:3: FAILED:\n\n{line}\nother\n{line}\n"
+        )
+        run = Run(a_test("unit", kind="catch"), End(1), 0.0, 1.0, self.log)
+        self.assertEqual(run.case(), "ring: a frame is whole")
+        self.assertRegex(unsteady.row(run), r'^unit  \d{4}-\d\d-\d\d  "ring: a frame is whole": a.cpp:3: FAILED:$')
+
+
+class Tables(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = Path(folder.name) / "some.table"
+
+    def test_an_unsteady_catch2_program_names_a_case(self) -> None:
+        tests = {"unit": a_test("unit", kind="catch"), "a": a_test("a")}
+        self.file.write_text('unit  2026-01-02  "ring: it is whole": late\na  2026-01-03  late\n')
+        self.assertEqual(
+            unsteady.read(self.file, tests), {("unit", "ring: it is whole"): "2026-01-02", ("a", ""): "2026-01-03"}
+        )
+        self.file.write_text("unit  2026-01-02  late\n")
+        with self.assertRaisesRegex(Wrong, "some.table:1: the reason does not begin with the case"):
+            unsteady.read(self.file, tests)
 
 
 class Stillnesses(unittest.TestCase):
