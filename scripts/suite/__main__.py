@@ -12,18 +12,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import machine
+import plan
 import table
 import unsteady
 from again import Again
+from durations import Durations
 from guests import Guests
 from load import Load
 from parts import part
 from repeat import repeat
 from report import Report, say
 from runner import Runner
+from schedule import Schedule
 from stillness import Stillness
 
 TREE = Path(__file__).parents[2]
+LOGS = Path(os.environ.setdefault("LFC_BUILD", str(TREE / "build"))) / "test-logs"
 
 
 def die(reason: str) -> None:
@@ -47,10 +51,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=0)
     parser.add_argument("--load", type=int, default=0)
     parser.add_argument("--part", default="1/1")
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--plan", type=int, default=0)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         die(f"unknown option '{unknown[0]}' (see --help)")
-    for name, least, most in (("patience", 1, 99), ("repeat", 0, 9999), ("load", 0, 99)):
+    for name, least, most in (("patience", 1, 99), ("repeat", 0, 9999), ("load", 0, 99), ("cores", 1, 999), ("plan", 0, 999)):
         if not least <= getattr(options, name) <= most:
             die(f"--{name} must be {max(least, 1)} to {most}, not '{getattr(options, name)}'")
     which = re.fullmatch(r"(\d{1,2})/(\d{1,2})", options.part)
@@ -82,8 +88,13 @@ def on_signal(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def run(tests: list[table.Test], kinds: Path, known: dict[tuple[str, str], str], options: argparse.Namespace) -> bool:
-    build = Path(os.environ.setdefault("LFC_BUILD", str(TREE / "build")))
+def run(
+    tests: list[table.Test],
+    kinds: Path,
+    known: dict[tuple[str, str], str],
+    durations: Durations,
+    options: argparse.Namespace,
+) -> bool:
     # The tests of one run share this folder, which records finished builds. The run has a lab and boxes of its own.
     state = tempfile.mkdtemp(prefix="lfc-test.")
     lab = f"test{os.getpid()}"
@@ -94,15 +105,16 @@ def run(tests: list[table.Test], kinds: Path, known: dict[tuple[str, str], str],
             signal.signal(number, on_signal)
     stillness, report = Stillness(), Report()
     stillness.start()
-    runner = Runner(kinds, build / "test-logs", options.patience)
+    runner = Runner(kinds, LOGS, options.patience)
     guests = Guests(lab, tests * max(options.repeat, 1))
     again = Again(runner, report, stillness, guests, known)
+    schedule = Schedule(tests, options.cores, durations.seconds)
     try:
         with Load(options.load):
             if options.repeat:
                 repeat(tests, options.repeat, runner, report, guests)
             else:
-                again.run(tests, options.keep_going, options.once)
+                again.run(tests, schedule, options.keep_going, options.once)
     finally:
         for number in signals:
             signal.signal(number, signal.SIG_IGN)
@@ -110,6 +122,7 @@ def run(tests: list[table.Test], kinds: Path, known: dict[tuple[str, str], str],
         subprocess.run([TREE / "scripts/lab", "down"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         guests.down()
         shutil.rmtree(state, ignore_errors=True)
+        report.write(LOGS / "junit.xml", durations)
         say(*again.summary(), stillness.summary(), report.summary())
     return not report.failed()
 
@@ -120,21 +133,25 @@ def main() -> None:
     try:
         all_tests = table.read(suite / "suite.table", TREE)
         known = unsteady.read(suite / "unsteady.table", {test.name: test for test in all_tests})
+        durations = Durations(suite / "durations.table", LOGS / "durations.table")
     except table.Wrong as wrong:
         die(str(wrong))
     tests = chosen(all_tests, options)
     if options.list:
         print(*(test.name for test in tests), sep="\n")
         return
+    if options.plan:
+        schedule = Schedule(tests, options.plan, durations.seconds)
+        print(*plan.lines(schedule, lambda test: durations.on(test, options.plan), options.plan), sep="\n")
+        return
     ompi5 = "all" if options.with_ompi5 else "some" if options.smoke_ompi5 else ""
     if not options.no_setup:
         groups = ["build", "test", "apps", "lab", "rdma"] + (["chroot"] if ompi5 else [])
         if subprocess.run([TREE / "scripts/setup", *groups]).returncode:
             sys.exit(1)
-    cores = len(os.sched_getaffinity(0))
-    say(f"test: {len(tests)} tests, {options.level}{ompi5 and ', Open MPI 5: ' + ompi5}, on {cores} cores")
+    say(f"test: {len(tests)} tests, {options.level}{ompi5 and ', Open MPI 5: ' + ompi5}, on {options.cores} cores")
     say(*machine.describe())
-    sys.exit(0 if run(tests, suite / "kinds.sh", known, options) else 1)
+    sys.exit(0 if run(tests, suite / "kinds.sh", known, durations, options) else 1)
 
 
 main()

@@ -13,6 +13,7 @@ from guests import Guests, needs_guest
 from outcome import Run
 from report import Report, say
 from runner import Runner
+from schedule import Schedule
 from stillness import Stillness
 from table import Test
 
@@ -29,7 +30,7 @@ class Again:
         self._known = known
         self._unsteady: list[Run] = []  # their first runs
 
-    def run(self, tests: list[Test], keep_going: bool, once: bool) -> None:
+    def run(self, tests: list[Test], schedule: Schedule, keep_going: bool, once: bool) -> None:
         """Runs all, or until one fails without excuse. `once`: none runs again, and none is excused."""
         when = "" if once else "when all others are through" if keep_going else "now"
 
@@ -38,13 +39,12 @@ class Again:
             self._guests.ended(run.test)
 
         self._forget_logs(tests)
-        left = tests
-        while left:
-            red, left = self._runner.run(left, keep_going, ended)
+        while schedule.left():
+            red = self._runner.run(schedule, keep_going, ended)
             if not once:
                 self._judge(red)
-            if left and self._report.failed():
-                say(f"stopped at the first failure, {len(left)} not run (--keep-going runs them)")
+            if schedule.left() and self._report.failed():
+                say(f"stopped at the first failure, {schedule.left()} not run (--keep-going runs them)")
                 break
 
     def summary(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Divides tests into parts with similar time limits, for machines that run one part each.
 
-Tests that share a build of their own (asan/build and asan/*) stay in one part. The row `build` is in every part: a test
-that builds has only its own limit for it.
+Tests that share another build than the usual one stay in one part. The row `build` is in every part: a test that builds
+has only its own limit for it.
 """
 
 from table import Test
@@ -11,17 +11,24 @@ def part(tests: list[Test], number: int, parts: int) -> list[Test]:
     """Returns the part of this number, from 1, in the order of the table."""
     everywhere = [test for test in tests if test.name == "build"]
     groups: dict[str, list[Test]] = {}
-    names = {test.name for test in tests}
+    by_name = {test.name: test for test in tests}
     for test in tests:
-        first = test.name.partition("/")[0]
         if test not in everywhere:
-            groups.setdefault(first if f"{first}/build" in names else test.name, []).append(test)
+            groups.setdefault(_first_build(test, by_name), []).append(test)
     chosen: list[list[Test]] = [[] for _ in range(parts)]
     # The longest test comes first; each goes to the part with the smallest sum so far.
     for group in sorted(groups.values(), key=_seconds, reverse=True):
         min(chosen, key=_seconds).extend(group)
     mine = set(everywhere) | set(chosen[number - 1])
     return [test for test in tests if test in mine]
+
+
+def _first_build(test: Test, tests: dict[str, Test]) -> str:
+    """Returns the name of the build that it shares with others, behind other builds perhaps; or its own name."""
+    for need in test.needs:
+        if need != "build":
+            return _first_build(tests[need], tests) if need in tests else need
+    return test.name
 
 
 def _seconds(tests: list[Test]) -> int:

@@ -2,7 +2,10 @@
 
 import time
 from collections import Counter, defaultdict
+from pathlib import Path
 
+from durations import Durations
+from junit import Junit
 from outcome import Run
 from table import Test
 
@@ -20,6 +23,8 @@ class Report:
         self._count: Counter[str] = Counter()
         self._failed: set[str] = set()  # names
         self._seconds: defaultdict[str, float] = defaultdict(float)  # by the first part of the names
+        self._junit = Junit()
+        self._ended: list[Run] = []
         self._start = time.monotonic()
 
     def failed(self) -> int:
@@ -29,6 +34,8 @@ class Report:
         """Counts the test; if it failed, prints the end of its log. `again`: when it runs again; empty: never."""
         name = run.test.name
         self._add(run)
+        self._junit.ended(run)
+        self._ended.append(run)
         if run.passed:
             say(f"ok {name} {run.seconds:.1f}s")
         elif run.skipped:
@@ -55,6 +62,8 @@ class Report:
         self._failed -= {test.name for test in tests}
         self._count["failed"] -= len(tests)
         self._count["passed"] += len(tests)
+        for test in tests:
+            self._junit.excuse(test.name)
 
     def interrupted(self, names: list[str]) -> None:
         """Counts these tests as failed; a test that failed, ran again and failed counts once."""
@@ -64,6 +73,13 @@ class Report:
     def spent(self, run: Run) -> None:
         """Adds the time of a run that does not count by itself."""
         self._seconds[run.test.name.partition("/")[0]] += run.seconds
+
+    def write(self, junit: Path, durations: Durations) -> None:
+        """Writes the ends of the tests as XML, and adds those of this run to the table of durations."""
+        self._junit.write(junit)
+        for run in self._ended:
+            durations.add(run)
+        durations.write()
 
     def summary(self) -> str:
         """Returns the last lines of a run."""

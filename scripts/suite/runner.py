@@ -1,4 +1,4 @@
-"""Runner: runs tests; those that need only one processor run side by side."""
+"""Runner: runs tests, as many at once as the schedule permits."""
 
 import os
 import queue
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import marked
 from outcome import Run
+from schedule import Schedule
 from table import Test
 from watch import End, watch
 
@@ -23,27 +24,19 @@ class Runner:
         self._ended: queue.Queue[Run] = queue.Queue()
         logs.mkdir(parents=True, exist_ok=True)
 
-    def run(self, tests: list[Test], keep_going: bool, ended: Callable[[Run], None]) -> tuple[list[Run], list[Test]]:
-        """Runs all, or until one fails, and calls `ended` for each. Returns the failed ones, and those not run."""
+    def run(self, schedule: Schedule, keep_going: bool, ended: Callable[[Run], None]) -> list[Run]:
+        """Runs all, or until one fails, and calls `ended` for each. Returns the failed ones."""
         red: list[Run] = []
-
-        def end_one() -> None:
+        while True:
+            while (keep_going or not red) and (test := schedule.take()):
+                self._start_one(test, self.log_of(test), {})
+            if not self._running:
+                return red
             run = self._next_end()
+            schedule.ended(run.test)
             ended(run)
             if run.red:
                 red.append(run)
-
-        left: list[Test] = []
-        for number, test in enumerate(tests):
-            while not self._may_start(test):
-                end_one()
-            if red and not keep_going:
-                left = tests[number:]
-                break
-            self._start_one(test, self.log_of(test), {})
-        while self._running:
-            end_one()
-        return red, left
 
     def run_alone(self, test: Test, log: Path, environment: dict[str, str]) -> Run:
         """Runs one test, while no other runs."""
@@ -62,18 +55,11 @@ class Runner:
         self._running.clear()
         return names
 
-    def _may_start(self, test: Test) -> bool:
-        """Returns whether no test runs; or this and all running tests need one processor each, and one is free."""
-        if not self._running:
-            return True
-        if len(self._running) >= len(os.sched_getaffinity(0)):
-            return False
-        return test.one_core and all(other.one_core for other, _ in self._running.values())
-
     def _start_one(self, test: Test, log: Path, environment: dict[str, str]) -> None:
         mark = f"{os.getpid()}.{random.getrandbits(60)}"
         self._running[test.name] = (test, mark)
-        arguments = (test, log, environment | {"LFC_TEST_MARK": mark})
+        environment = environment | {"LFC_TEST_MARK": mark, "LFC_TEST_PATIENCE": str(self._patience)}
+        arguments = (test, log, environment)
         threading.Thread(target=self._watch, args=arguments, daemon=True).start()
 
     def _watch(self, test: Test, log: Path, environment: dict[str, str]) -> None:

@@ -19,6 +19,7 @@ class End:
     status: int
     timed_out: bool = False
     left_running: bool = False
+    busy: float = 0.0  # seconds of processors that it and its children have used
 
 
 def watch(command: list[str], name: str, limit: int, environment: dict[str, str], log: Path) -> End:
@@ -39,7 +40,7 @@ def watch(command: list[str], name: str, limit: int, environment: dict[str, str]
             start_new_session=True,
         )
     try:
-        status = process.wait(limit)
+        status, busy = _wait(process, limit)
     except subprocess.TimeoutExpired:
         _append(log, f"TIME IS UP: {name} did not end in {limit} s\n{marked.state(mark)}")
         marked.kill(mark)
@@ -49,8 +50,22 @@ def watch(command: list[str], name: str, limit: int, environment: dict[str, str]
     if left:
         _append(log, f"LEFT RUNNING by {name}:\n{left}")
         marked.kill(mark)
-        return End(1, left_running=True)
-    return End(status)
+        return End(1, left_running=True, busy=busy)
+    return End(status, busy=busy)
+
+
+def _wait(process: subprocess.Popen, limit: float) -> tuple[int, float]:
+    """As Popen.wait(): returns the exit code, and the seconds of processors."""
+    end, pause = time.monotonic() + limit, 0.001
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, usage.ru_utime + usage.ru_stime
+        if time.monotonic() > end:
+            raise subprocess.TimeoutExpired(process.args, limit)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
 
 
 def _left_running(mark: str) -> str:

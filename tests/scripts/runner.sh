@@ -50,11 +50,18 @@ box() { echo "$boxes/\${LFC_LAB}n1"; }
 starts_guest() { mkdir -p "\$(box)"; }
 has_guest() { [[ -d \$(box) ]]; }
 has_no_guest() { [[ ! -e \$(box) ]]; }
+# Writes when it starts and ends.
+stays() {
+  echo "+ \$*" >>"$scratch/beside"
+  sleep 0.7
+  echo "- \$*" >>"$scratch/beside"
+}
 is_alone() { mkdir "$scratch/alone" && sleep 0.3 && rmdir "$scratch/alone"; }
 "\$@"
 C
 chmod +x "$scratch/kinds.sh"
 cat >"$scratch/suite.table" <<'T'
+needs  at/build  at/c at/d
 level    seconds  cores  name         kind
 # A remark.
 quick    10       all    passes       passes
@@ -69,6 +76,13 @@ nightly  10       all    notes        notes
 nightly  10       all    rdma/first   starts_guest
 nightly  10       all    rdma/last    has_guest
 nightly  10       all    behind       has_no_guest
+level    seconds  cores  name         kind       count    which
+nightly  60       build  at/build     stays      build    x
+nightly  60       1      at/{which}   stays      1        a|b|c
+nightly  60       3      at/{which}   stays      3        d|e
+nightly  60       9      at/{which}   stays      9        f
+nightly  60       waits  at/{which}   stays      waits    g|h
+nightly  60       all    at/{which}   stays      all      i
 level    seconds  cores  name         kind       which
 nightly  300      all    loaded       is_loaded  2
 nightly  10       1      meet/{which}   meets      a|b
@@ -106,6 +120,7 @@ wrong "suite.table:2: 'soon' is not a level" 'soon 1 all a says 2'
 wrong 'suite.table:2: not the columns level' 'quick 1 all a says 2 more'
 wrong 'suite.table:2: not the columns level' 'quick 1 all a says'
 wrong 'suite.table:2: seconds are a number' 'quick 1s all a says 2'
+wrong 'suite.table:2: seconds are a number, cores a number' 'quick 1 some a says 2'
 wrong 'suite.table:2: .* finds no file' 'quick 1 all a says tests/mpi/nothing*.c'
 
 expect 0 '^1 passed, 0 failed$' run --only passes
@@ -138,10 +153,13 @@ expect 1 "^test: --load must be 1 to 99, not '100'" run --load 100
 # Parts: each test in one of them, those that share a build in the same, and `build` in each.
 mkdir "$scratch/parts"
 cat >"$scratch/parts/suite.table" <<'T'
+needs  -        build a/build
+needs  a/build  a/*
+needs  build    *
 level  seconds  cores  name        kind
-quick  900      all    build       passes
+quick  900      build  build       passes
 quick  100      all    long        passes
-quick  60       all    a/build     passes
+quick  60       build  a/build     passes
 quick  60       all    short/1     passes
 quick  30       all    a/test      passes
 quick  20       all    short/2     passes
@@ -156,14 +174,33 @@ expect 0 '^long$' parts --part 1/2 --only 'l*' 's*'
 expect 1 '^test: there are too few tests for part 3 of 3' parts --part 3/3 --only long 'short/1'
 for wrong in 0/2 3/2 2 1/100 a/b; do expect 1 "^test: --part must be K/N .* not '$wrong'" parts --part "$wrong"; done
 
-(($(nproc) < 2)) || expect 0 '^2 passed, 0 failed$' run --nightly --only 'meet/*'
+expect 0 '^2 passed, 0 failed$' run --cores 2 --nightly --only 'meet/*'
 expect 0 '^2 passed, 0 failed$' run --nightly --only 'alone/*'
+
+# As many at once as fit four processors, a build beside tests that wait, and one that judges time alone.
+expect 0 '^10 passed, 0 failed$' run --cores 4 --nightly --only 'at/*'
+awk '
+  function busy(cores) { return cores == "waits" ? 0.5 : cores == "build" ? 3.5 : cores == "all" || cores > 4 ? 4 : cores }
+  { sum += $1 == "+" ? busy($2) : -busy($2); number += $1 == "+" ? 1 : -1 }
+  $1 == "-" && $2 == "build" { built = 1 }
+  $1 == "+" && $3 ~ /[cd]/ && !built { print $3 " began before its build"; wrong = 1 }
+  $1 == "+" && $2 == "all" && number > 1 { print "not alone: " $3; wrong = 1 }
+  sum > 4 { print "busy: " sum; wrong = 1 }
+  number > most { most = number }
+  END { if (most < 3) { print "at most " most " at once"; wrong = 1 } exit wrong }
+' "$scratch/beside" || fail "not as planned: $(<"$scratch/beside")"
+expect 0 '^plan: 10 tests, 0 min [3-9] s on 4 processors$' run --nightly --only 'at/*' --plan 4
+expect 0 '^plan: 10 tests, 0 min [1-6] s on 99 processors$' run --nightly --only 'at/*' --plan 99
 
 expect 1 '^2 passed, 1 failed, 1 skipped$' run
 has '^stopped at the first failure, 2 not run'
 expect 1 '^2 passed, 3 failed, 1 skipped$' run --keep-going
 [[ $(tail -n 1 <<<"$output") == '2 passed, 3 failed, 1 skipped' ]] || fail "that is not the last line: $output"
 has '^    what went wrong$'
+readonly xml=$scratch/build/test-logs/junit.xml
+grep -q '<testsuite name="lfc" tests="6" failures="3" skipped="1" ' "$xml" || fail "in the XML: $(<"$xml")"
+grep -A 1 'name="fails"' "$xml" | grep -q '<failure message="what went wrong" />' || fail "in the XML: $(<"$xml")"
+grep -qE '^part/passes  [0-9.]+  [0-9.]+$' "${xml%/*}/durations.table" || fail "durations: $(<"${xml%/*}/durations.table")"
 lacks 'not reached'
 has '^failed fails [0-9.]+s, runs again when all others are through$'
 has '^FAILED fails \(fails 3 of 3; what went wrong; log: .*/fails.first.log\)$'

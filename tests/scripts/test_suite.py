@@ -1,5 +1,6 @@
-"""Parts of scripts/suite alone: which failures are never excused, which line gives the reason, stand-stills, parts."""
+"""Parts of scripts/suite alone: excuses, reasons, tables, stand-stills, parts. For the schedule: test_schedule.py."""
 
+import dataclasses
 import sys
 import tempfile
 import unittest
@@ -7,16 +8,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/suite"))
 import unsteady
+from durations import Durations
 from excuses import never_excused
 from outcome import Run
 from parts import part
 from stillness import Stillness
-from table import Test, Wrong
+from table import WAITS, Test, Wrong, read
 from watch import LATE, End
 
 
-def a_test(name: str, seconds: int = 60, kind: str = "kind") -> Test:
-    return Test(name, "quick", seconds, True, (kind,))
+def a_test(name: str, seconds: int = 60, kind: str = "kind", needs: tuple[str, ...] = ()) -> Test:
+    return Test(name, "quick", seconds, 1, (kind,), needs=needs)
 
 
 class Excuses(unittest.TestCase):
@@ -124,6 +126,35 @@ class Tables(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.file = Path(folder.name) / "some.table"
 
+    def rows(self, text: str) -> dict[str, Test]:
+        self.file.write_text(text)
+        return {test.name: test for test in read(self.file, Path(__file__).parents[2])}
+
+    def test_cores(self) -> None:
+        head = "level seconds cores name kind ranks\n"
+        tests = self.rows(head + "quick 9 ranks job.{ranks} k 2|4\nquick 9 3 three k 1\nquick 9 waits waits k 1\n")
+        self.assertEqual([test.cores for test in tests.values()], [2, 4, 3, WAITS])
+        tests = self.rows(head + "quick 9 all alone k 2\nquick 9 build builds k 2\n")
+        self.assertTrue(tests["alone"].alone and not tests["alone"].builds)
+        self.assertTrue(tests["builds"].builds and not tests["builds"].alone)
+        for cores in ("some", "-1", "0.5"):
+            with self.assertRaisesRegex(Wrong, "some.table:2: seconds are a number, cores a number"):
+                self.rows(head + f"quick 9 {cores} a k 2\n")
+        with self.assertRaisesRegex(Wrong, "some.table:2: seconds are a number, cores a number"):
+            self.rows("level seconds cores name kind\nquick 9 ranks a k\n")
+
+    def test_needs(self) -> None:
+        head = "needs - free\nneeds build|x/build x/both\nneeds x/build x/*\nneeds build *\nlevel seconds cores name kind\n"
+        tests = self.rows(head + "".join(f"quick 9 1 {name} k\n" for name in ("build", "x/build", "free", "x/a", "x/both", "a")))
+        needs = {name: test.needs for name, test in tests.items()}
+        self.assertEqual(needs["free"], ())
+        self.assertEqual(needs["x/a"], ("x/build",))
+        self.assertEqual(needs["x/both"], ("build", "x/build"))
+        self.assertEqual(needs["a"], ("build",))
+        self.assertEqual((needs["build"], needs["x/build"]), ((), ()))
+        with self.assertRaisesRegex(Wrong, "some.table:1: there is no test 'y'"):
+            self.rows("needs y a\nlevel seconds cores name kind\nquick 9 1 a k\n")
+
     def test_an_unsteady_catch2_program_names_a_case(self) -> None:
         tests = {"unit": a_test("unit", kind="catch"), "a": a_test("a")}
         self.file.write_text('unit  2026-01-02  "ring: it is whole": late\na  2026-01-03  late\n')
@@ -133,6 +164,23 @@ class Tables(unittest.TestCase):
         self.file.write_text("unit  2026-01-02  late\n")
         with self.assertRaisesRegex(Wrong, "some.table:1: the reason does not begin with the case"):
             unsteady.read(self.file, tests)
+
+    def test_durations(self) -> None:
+        self.file.write_text("# A remark.\nlong  90\nx/build  60  100\n")
+        last = self.file.with_name("last.table")
+        last.write_text("long  70.5  3.0\n")
+        durations = Durations(self.file, last)
+        self.assertEqual(durations.seconds(a_test("long")), 70.5)
+        self.assertEqual(durations.seconds(a_test("another")), 1)
+        build = dataclasses.replace(a_test("x/build"), builds=True)
+        self.assertEqual((durations.on(build, 8), durations.on(a_test("long"), 8)), (12.5, 70.5))
+        durations.add(Run(a_test("another"), End(0, busy=1.5), 2.0, 6.0, self.file))
+        durations.add(Run(a_test("failed"), End(1), 2.0, 6.0, self.file))
+        durations.write()
+        self.assertEqual(last.read_text(), "long  70.5  3.0\nanother  4.0  1.5\n")
+        self.file.write_text("long  soon\n")
+        with self.assertRaisesRegex(Wrong, "some.table:1: not a name, seconds"):
+            Durations(self.file, last)
 
 
 class Stillnesses(unittest.TestCase):
@@ -173,8 +221,8 @@ class Stillnesses(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    tests = [a_test("build", 900), a_test("x/build", 500), *(a_test(f"x/{i}", 10) for i in range(5))] + [
-        a_test(f"y/{i}", 30 + i) for i in range(50)
+    tests = [a_test("build", 900), a_test("x/build", 500), *(a_test(f"x/{i}", 10, needs=("x/build",)) for i in range(5))] + [
+        a_test(f"y/{i}", 30 + i, needs=("build",)) for i in range(50)
     ]
 
     def test_each_test_is_in_one_part(self) -> None:
