@@ -84,9 +84,10 @@ start_job() {
 }
 
 # end_job LIMIT: waits at most LIMIT seconds from now; sets code, and seconds since the start. The limit ends a hang
-# and measures nothing: it counts polls, so that a machine that stands still for a while fails no test.
+# and measures nothing: it counts polls, so that a machine that stands still for a while fails no test. scripts/test can
+# multiply it.
 end_job() {
-  local looks=$(($1 * 10))
+  local looks=$(($1 * 10 * ${LFC_TEST_PATIENCE:-1}))
   while kill -0 "$job_pid" 2>/dev/null; do
     if ((looks-- == 0)); then
       marked_show "$LFC_TEST_MARK"

@@ -231,9 +231,11 @@ static inline bool has_option(int argc, char** argv, const char* name) {
   return false;
 }
 
-// The larger of the default limit and two thirds of the limit of the row in tests/suite.table, which scripts/test
-// can multiply.
-static inline unsigned watchdog_seconds(void) {
+// A given limit, which scripts/test can multiply. Without one, the larger of the default limit and two thirds of the
+// limit of the row in tests/suite.table, which is multiplied already.
+static inline unsigned watchdog_seconds(long given) {
+  const char* const times = getenv("LFC_TEST_PATIENCE");
+  if (given > 0) return (unsigned)given * (times != NULL ? (unsigned)strtoul(times, NULL, 10) : 1);
   const char* const limit = getenv("LFC_TEST_LIMIT");
   const unsigned of_row = limit != NULL ? (unsigned)strtoul(limit, NULL, 10) / 3 * 2 : 0;
   return of_row > patience ? of_row : patience;
@@ -247,7 +249,7 @@ static inline void check_start(int* argc, char*** argv, int threads) {
   if (build != NULL) snprintf(look_program, sizeof look_program, "%s/default/bin/lfc-look", build);
   snprintf(look_pid, sizeof look_pid, "%ld", (long)getpid());
   signal(SIGALRM, on_alarm);
-  alarm((unsigned)option(*argc, *argv, "--limit", watchdog_seconds()));
+  alarm(watchdog_seconds(option(*argc, *argv, "--limit", 0)));
   int provided = 0;
   MPI_Init_thread(argc, argv, threads, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);

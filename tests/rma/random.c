@@ -445,7 +445,7 @@ int main(int argc, char** argv) {
   const uint64_t first = seed;
   for (long i = 0; i < programs; ++i) {
     seed = first + (uint64_t)i;
-    alarm((unsigned)option(argc, argv, "--limit", watchdog_seconds()));
+    alarm(watchdog_seconds(option(argc, argv, "--limit", 0)));
     run_program(seed, phases, flavors, only, !has_option(argc, argv, "--one"));
   }
   free(bases);

@@ -25,7 +25,7 @@ static inline void watch(char** argv) {
   const char* slash = strrchr(argv[0], '/');
   snprintf(program_name, sizeof program_name, "%s", slash != NULL ? slash + 1 : argv[0]);
   signal(SIGALRM, on_alarm);
-  alarm(watchdog_seconds());
+  alarm(watchdog_seconds(0));
 }
 
 static inline struct session open_session(const char* tag) {

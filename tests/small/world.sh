@@ -36,7 +36,7 @@ in_mpi() { # in_mpi SEED RANKS PROGRAM ARGS...: the last line of its output is `
   ((seed / 3 % 2 == 0)) || options+=(--mca btl_lfc_links "loop,tcp")
   echo "+ mpirun -n $2 ${options[*]} ${*:3}"
   # shellcheck disable=SC2094  # read when mpirun has ended
-  timeout --kill-after 5 "${LFC_WORLD_SECONDS:-60}" mpirun -n "$2" --map-by slot:OVERSUBSCRIBE "${options[@]}" \
+  timeout --kill-after 5 $((60 * ${LFC_TEST_PATIENCE:-1})) mpirun -n "$2" --map-by slot:OVERSUBSCRIBE "${options[@]}" \
     "$small/$3" "${@:4}" && grep -qx ok "$output"
 }
 
