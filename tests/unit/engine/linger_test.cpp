@@ -6,9 +6,9 @@
 #include "catch.hpp"
 #include "engine/ni_thread.hpp"
 
+namespace lfc::linger_test {
 namespace {
 
-using namespace lfc;
 using namespace std::chrono_literals;
 using Time = Linger::Time;
 
@@ -73,3 +73,5 @@ TEST_CASE("linger: the thread of an NI polls for less time once lingering does n
 }
 
 }  // namespace
+
+}  // namespace lfc::linger_test

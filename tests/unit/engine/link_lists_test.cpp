@@ -13,7 +13,7 @@
 #include "flight.hpp"
 #include "unit/link/shm/world.hpp"
 
-namespace lfc {
+namespace lfc::link_lists_test {
 namespace {
 
 constexpr std::uint32_t kAll = kRemoteRead | kRemoteWrite | kRemoteAtomic;
@@ -161,4 +161,4 @@ TEST_CASE("lists of links: a process that ended before it was met is lost, not m
   CHECK(detours == 0);
 }
 
-}  // namespace lfc
+}  // namespace lfc::link_lists_test

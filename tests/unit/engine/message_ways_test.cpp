@@ -6,9 +6,8 @@
 
 #include "catch.hpp"
 
+namespace lfc::message_ways_test {
 namespace {
-
-using namespace lfc;
 
 constexpr std::size_t kSize = 64 * 1024;
 
@@ -91,3 +90,5 @@ TEST_CASE("message ways: the time of a copy is not counted for a streamed messag
   }
   CHECK(receiver.message(0).choice->tried);  // no result yet
 }
+
+}  // namespace lfc::message_ways_test

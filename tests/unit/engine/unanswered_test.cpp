@@ -9,7 +9,7 @@
 #include "link/loop/loop_link.hpp"
 #include "unit/link/fake_link.hpp"
 
-namespace lfc {
+namespace lfc::unanswered_test {
 namespace {
 
 // Reaches all peers, none of which replies.
@@ -121,4 +121,4 @@ TEST_CASE(
   ni.remote().deregister_memory(region);
 }
 
-}  // namespace lfc
+}  // namespace lfc::unanswered_test

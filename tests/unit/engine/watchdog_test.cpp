@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 
+namespace lfc::watchdog_test {
 namespace {
 
-using namespace lfc;
 using namespace std::chrono_literals;
 using Action = Watchdog::Action;
 using Outcome = Watchdog::Outcome;
@@ -252,3 +252,5 @@ TEST_CASE(
 }
 
 }  // namespace
+
+}  // namespace lfc::watchdog_test

@@ -7,6 +7,7 @@
 #include "catch.hpp"
 #include "services/channels/protocol/receiver.hpp"
 
+namespace lfc::busy_test {
 namespace {
 
 using lfc::channels::kAny;
@@ -168,3 +169,5 @@ TEST_CASE("channels: a communicator that is freed inside a call goes after it", 
   world.receiver().on_message(99, {kComm, 0, 5}, frame.data(), frame.size());
   CHECK(world.receiver().find(Name{kComm, 0, 0}) == nullptr);
 }
+
+}  // namespace lfc::busy_test

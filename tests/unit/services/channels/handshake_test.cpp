@@ -15,6 +15,7 @@
 #include "services/channels/protocol/receiver.hpp"
 #include "services/channels/protocol/senders.hpp"
 
+namespace lfc::handshake_test {
 namespace {
 
 using lfc::channels::End;
@@ -247,3 +248,5 @@ TEST_CASE("channels: no long course opens a channel to another communicator", "[
   }
   CHECK(opened > 50);
 }
+
+}  // namespace lfc::handshake_test

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -24,6 +25,16 @@ namespace lfc {
 // A fabric on which each packet has a different delay.
 inline SimOptions uneven_fabric(std::uint64_t seed) {
   return {.seed = seed, .max_payload = 1024, .maximum_delay = 40};
+}
+
+// Numbers whose sum depends on the order in which they are added.
+inline std::vector<double> order_dependent_numbers(std::uint32_t rank, std::size_t count) {
+  std::vector<double> numbers(count);
+  Random random(rank + 1);
+  for (double& number : numbers)
+    number = std::ldexp(static_cast<double>(random.below(1u << 30)) - (1 << 29),
+                        static_cast<int>(random.below(60)) - 30);
+  return numbers;
 }
 
 class CollWorld {

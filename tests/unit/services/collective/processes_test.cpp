@@ -15,8 +15,7 @@
 #include "services/collective/collectives.hpp"
 #include "unit/services/fake_port.hpp"
 
-using namespace lfc;
-
+namespace lfc::processes_test {
 namespace {
 
 constexpr std::uint64_t kParameters = 5;
@@ -119,3 +118,5 @@ TEST_CASE("arena and watch of a process of another job are kept until its last c
   at.processes.detach(both);
   CHECK(open_files() == before);
 }
+
+}  // namespace lfc::processes_test

@@ -1,5 +1,4 @@
 // Reductions of coll lfc: the order in which contributions are combined.
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -11,16 +10,6 @@ namespace lfc {
 namespace {
 
 using Kind = lfc_coll_kind;
-
-// Numbers whose sum depends on the order in which they are added.
-std::vector<double> delicate(std::uint32_t rank, std::size_t count) {
-  std::vector<double> out(count);
-  Random random(rank + 1);
-  for (std::size_t i = 0; i < count; ++i)
-    out[i] = std::ldexp(static_cast<double>(random.below(1u << 30)) - (1 << 29),
-                        static_cast<int>(random.below(60)) - 30);
-  return out;
-}
 
 std::span<const std::byte> bytes_of(const std::vector<double>& numbers) {
   return std::as_bytes(std::span(numbers));
@@ -34,7 +23,8 @@ std::vector<std::vector<double>> reduce(const CollWorld::Shape& shape, Kind kind
   std::vector<std::vector<double>> out(shape.ranks, std::vector<double>(count));
   std::vector<CollOperation> operations(shape.ranks);
   Random random(shape.seed * 31);
-  for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) in.push_back(delicate(rank, count));
+  for (std::uint32_t rank = 0; rank < shape.ranks; ++rank)
+    in.push_back(order_dependent_numbers(rank, count));
   for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) {
     CollOperation& operation = operations[rank];
     operation.kind = kind;
@@ -58,7 +48,8 @@ TEST_CASE("the parts of a node are combined in one order however they come", "[c
   const Combiner add = number_combiner({Accumulate::sum, Element::f64});
   constexpr std::uint32_t kChildren = 4;
   std::vector<std::vector<double>> parts;
-  for (std::uint32_t part = 0; part <= kChildren; ++part) parts.push_back(delicate(part, 5));
+  for (std::uint32_t part = 0; part <= kChildren; ++part)
+    parts.push_back(order_dependent_numbers(part, 5));
   std::vector<double> expected = parts[1];
   for (std::uint32_t part = 2; part <= kChildren; ++part)
     for (std::size_t i = 0; i < 5; ++i) expected[i] += parts[part][i];
@@ -80,7 +71,7 @@ TEST_CASE("the parts of a node are combined in one order however they come", "[c
   REQUIRE(partial.add(Partial::kOwn, bytes_of(parts[0]), add, 8) == Partial::Added::more);
   REQUIRE(partial.add(Partial::kOwn, bytes_of(parts[0]), add, 8) == Partial::Added::wrong);
   REQUIRE(partial.add(Partial::child(1), bytes_of(parts[0]), add, 8) == Partial::Added::wrong);
-  REQUIRE(partial.add(Partial::child(0), bytes_of(delicate(1, 4)), add, 8) ==
+  REQUIRE(partial.add(Partial::child(0), bytes_of(order_dependent_numbers(1, 4)), add, 8) ==
           Partial::Added::differs);
   REQUIRE(partial.add(Partial::child(0), bytes_of(parts[1]), add, 8) == Partial::Added::whole);
 }

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "coll_world.hpp"
 
-namespace lfc {
+namespace lfc::rows_test {
 namespace {
 
 constexpr std::uint32_t kRanks = 3;
@@ -139,4 +139,4 @@ TEST_CASE("a rank that lends its memory stays until it has been read", "[coll]")
   REQUIRE(out == std::vector<std::byte>(size, std::byte{7}));
 }
 
-}  // namespace lfc
+}  // namespace lfc::rows_test

@@ -1,5 +1,4 @@
 // Scans: each rank gets the contributions up to its own, combined in the order of ranks.
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -9,20 +8,13 @@
 namespace lfc {
 namespace {
 
-// Numbers whose sum depends on the order in which they are added.
-double delicate(std::uint32_t rank, std::size_t index) {
-  Random random(rank * 7919 + index + 1);
-  return std::ldexp(static_cast<double>(random.below(1u << 30)) - (1 << 29),
-                    static_cast<int>(random.below(60)) - 30);
-}
-
 // One scan of all ranks of a node, with the hosts' times drawn from the seed.
 class Scans {
  public:
   Scans(CollWorld& world, std::uint32_t ranks, lfc_coll_kind kind, std::size_t count, bool in_place)
       : world_(world), in_(ranks), out_(ranks), operations_(ranks), kind_(kind), count_(count) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      for (std::size_t i = 0; i < count; ++i) in_[rank].push_back(delicate(rank, i));
+      in_[rank] = order_dependent_numbers(rank, count);
       out_[rank] = in_place ? in_[rank] : std::vector<double>(count, kUntouched);
       out_[rank].push_back(kUntouched);  // no byte behind the buffer is written
       CollOperation& operation = operations_[rank];

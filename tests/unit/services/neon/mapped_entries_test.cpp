@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 
-namespace lfc::neon {
+namespace lfc::neon::mapped_entries_test {
 namespace {
 
 using State = MappedEntry::State;
@@ -182,4 +182,4 @@ TEST_CASE("a table of entries keeps each key at one place, and is full at last",
   REQUIRE(2 * kept >= count);
 }
 
-}  // namespace lfc::neon
+}  // namespace lfc::neon::mapped_entries_test

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "neon_world.hpp"
 
-namespace lfc::neon {
+namespace lfc::neon::neon_random_test {
 namespace {
 
 // The factor to a usual run (scripts/test --nightly sets it).
@@ -277,4 +277,4 @@ TEST_CASE("re-announcements with random skew match, and parked memory is bounded
   }
 }
 
-}  // namespace lfc::neon
+}  // namespace lfc::neon::neon_random_test

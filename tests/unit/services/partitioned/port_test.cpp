@@ -10,7 +10,7 @@
 #include "services/partitioned/partitioned.hpp"
 #include "unit/services/fake_port.hpp"
 
-using namespace lfc;
+namespace lfc::port_test {
 using partitioned::Head;
 using partitioned::Kind;
 using partitioned::Status;
@@ -109,3 +109,5 @@ TEST_CASE("frames of partitioned communication are of one kind", "[partitioned]"
   CHECK(at.port.service->on_frame(1, FrameType::service_ack, frame) == Service::Verdict::malformed);
   CHECK(at.port.service->on_frame(1, FrameType::service, frame) == Service::Verdict::malformed);
 }
+
+}  // namespace lfc::port_test

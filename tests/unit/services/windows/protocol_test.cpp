@@ -11,7 +11,7 @@
 #include "link/sim/random.hpp"
 #include "unit/services/windows/protocol_world.hpp"
 
-namespace lfc::rma {
+namespace lfc::rma::protocol_test {
 namespace {
 
 // Chooses the next of several events: all possibilities one after the other, or one at random.
@@ -405,4 +405,4 @@ TEST_CASE("the memory of a target that was never used has its own bounds", "[win
   CHECK((origin.use(1).size == 8 && origin.use(2).displacement_unit == 3));
 }
 
-}  // namespace lfc::rma
+}  // namespace lfc::rma::protocol_test
