@@ -174,7 +174,7 @@ printf 'namespace lfc { void f() {} }\n' | g++ -shared -fPIC -x c++ - -o compone
 printf 'void NEON_Put(void) {}\nvoid stray_call(void) {}\n' | cc -shared -fPIC -x c - -o libmpix_neon.so
 expect 1 '^stray_call$' scripts/checks/exports components libmpix_neon.so
 
-objects=sanitized/tests/CMakeFiles/lfc_unit.dir/unit library=sanitized/common/CMakeFiles/lfc.dir
+objects=sanitized/tests/CMakeFiles/lfc_unit.dir/Unity library=sanitized/common/CMakeFiles/lfc.dir
 mkdir -p $objects $library
 object() { # object FILE SANITIZERS
   printf 'int f(int *p, int i) { return p[i] << i; }\n' | cc "-fsanitize=$2" -c -x c - -o "$1"
