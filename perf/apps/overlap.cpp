@@ -12,6 +12,8 @@
 // Ranks work in pairs, all at once; the first pair's figures are reported. With --together a collective is one of all
 // ranks, not of each pair.
 // Source: Sandia MPI Micro-Benchmark Suite (Doerfler and Brightwell), post-work-wait.
+#include <cstring>
+
 #include "app.hpp"
 
 namespace {

@@ -20,7 +20,7 @@ NEVER_BY_REASON = [
     ("a signal", r"(^|: +\d+ +)(Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted)\b"),
     # tests/conformance, tests/unit/link: wrong data that a link has delivered.
     ("wrong data", r"\b(byte|element|row|frame|message) \d+( of \d+)? (is wrong|differs)|\bwrong (frame|contents)\b"),
-    # tests/mpi/check.h and perf/apps/app.hpp: all complaints are about a result, except those of _MEASURED.
+    # tests/mpi/check.h and perf/apps/app/job.cpp: all complaints are about a result, except those of _MEASURED.
     ("a wrong result", r"^FAIL \S+ rank \d+ of \d+ \(seed \d+\): "),
 ]
 
