@@ -87,7 +87,7 @@ if [[ $EUID == 0 ]] && unshare --net true 2>/dev/null; then
 fi
 
 # Parameters of the environment count, and lfc-info reports errors in them in a job's words.
-expect 0 "^  tcp +not here \(by default\): interfaces: .*nonsense" env OMPI_MCA_btl_lfc_interfaces=nonsense "$info"
+expect 0 "^  tcp +not here \(by default\): btl_lfc_interfaces: .*nonsense" env OMPI_MCA_btl_lfc_interfaces=nonsense "$info"
 expect 2 "lfc-info: '--nonsense'" "$info" --nonsense
 expect 2 "lfc-info: '0'" "$info" --ranks 0
 expect 2 "lfc-info: '--ranks'" "$info" --ranks
