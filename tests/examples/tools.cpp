@@ -25,6 +25,10 @@
 #include "mca/tools/lfc_look/snapshot.hpp"
 #include "mca/tools/lfc_look/verdict.hpp"
 
+#define LFC_PAGES_FROM_BIN "../share/doc/lfc"  // of the build
+#define LFC_SOURCE_TREE ""
+#include "mca/tools/pages.hpp"
+
 namespace lfc::examples {
 
 extern const Given print;
@@ -38,6 +42,10 @@ struct Windows {
 
 void plugin_of() {
 #include "mca/tools/lfc_info/plugin.hpp.example"
+}
+
+void pages() {
+#include "mca/tools/pages.hpp.example"
 }
 
 void interfaces(const NiOptions& options) {
