@@ -21,7 +21,7 @@ BondLink::BondLink(const BondOptions& options, FrameSink& sink, Counters& counte
       losses_(rails_, sessions_, options_, counters),
       frames_(rails_, sessions_, losses_, counters),
       transfers_(rails_, sessions_, losses_, counters),
-      entries_(rails_, sessions_, losses_),
+      entries_(rails_, sessions_, losses_, frames_),
       connector_(*this, rails_, sessions_, losses_, transfers_, options_, sink),
       returns_(rails_, sessions_, losses_, entries_, connector_, options_, counters),
       watch_(rails_, sessions_, losses_, frames_, options_),

@@ -50,6 +50,7 @@ Session& Connector::begin(const Address& address, PeerId peer) {
       rail.state = RailState::State::none;
       if (for_frames) ++session.live;
     } else {
+      rail.leave_due = !session.plain;
       pairing.left_out.push_back({pair.ours, why});
     }
   }
@@ -103,6 +104,7 @@ bool Connector::join(Session& session, std::uint8_t i, std::string& why_not) {
   }
   rail.state = RailState::State::lost;
   if (session.for_frames(i)) --session.live;
+  rail.leave_due = !session.plain;  // so that the peer does not wait for it
   why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
   sessions_.note_incomplete(session);
   losses_.report_loss(session, i, why);

@@ -60,10 +60,12 @@ bool DeferredCalls::leave_lost_rails(Session& session) {
     why += (why.empty() ? "" : "; ") + rails_[rail].label + ": " + session.rails[rail].why;
     losses_.leave(session, rail);
   }
-  if (session.usable == 0 && session.state == Session::State::open && !session.plain)
+  // The last rail that was up has carried frames of which there is no copy.
+  const bool lost = session.lead == kNoRail && !session.retained.is_complete();
+  if (session.usable == 0 && session.state == Session::State::open && !session.plain && !lost)
     static_cast<void>(
         connector_.connect_rails(session, why));  // rails that the peer should have connected
-  if (session.usable != 0) return true;
+  if (session.usable != 0 && !lost) return true;
   const bool open = session.state == Session::State::open;
   // A late connection of a session that has ended began this one: to the NI the peer is as before.
   if (session.begun == Begun::there && session.names.theirs == 0 && !session.plain)
@@ -87,7 +89,7 @@ bool DeferredCalls::send_notes(Session& session) {
       if (frames_.send_note(session, rail, note) == SendStatus::sent) state.reply_due = 0;
       rest |= state.reply_due != 0;
     }
-    if (state.leave_due) {
+    if (state.leave_due && session.lead != kNoRail) {
       const Note note{NoteKind::leave, state.theirs, 0, state.connection};
       const Slice slice{&note, sizeof note};
       state.leave_due = frames_.send(session, {FrameType::rail}, &slice, 1) != SendStatus::sent;

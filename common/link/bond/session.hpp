@@ -60,7 +60,8 @@ struct RailState {
   // before both ends have sent `enter` (entries.hpp). lost: closed, or out of reach, until it returns (returns.hpp).
   enum class State : std::uint8_t { none, joining, returning, up, lost };
   State state = State::none;
-  bool leave_due = false;       // the peer is to be notified that we have closed it
+  bool leave_due =
+      false;  // the peer is to be notified that we have closed it, or cannot connect it
   bool close_due = false;       // it was found to be lost just now
   bool peer_left = false;       // the peer has closed it: nothing of ours arrives there any more
   std::uint32_t chunks = 0;     // under way on it
@@ -152,6 +153,12 @@ struct Probes {
 // here: our NI has connected. there: the peer has, and our NI knows that.
 enum class Begun : std::uint8_t { here, there, both };
 
+// The rail will be used again soon.
+inline bool is_entering(const RailState& rail) noexcept {
+  return rail.state == RailState::State::returning &&
+         (rail.enter_due || rail.greeted || rail.welcomed);
+}
+
 struct Session {
   enum class State : std::uint8_t { open, closing, ending, over, broken };
   State state = State::open;
@@ -166,7 +173,7 @@ struct Session {
   bool widen_due = false;    // there is a transfer for which rails for chunks are to be connected
   std::uint8_t lead = kNoRail;  // that carries small frames
   std::uint8_t usable = 0;      // rails for frames that carry something, or may soon
-  std::uint8_t live = 0;        // of these, and those that the peer may connect for the first time
+  std::uint8_t live = 0;        // these, and those that the peer may connect for the first time
   std::uint8_t wider = 0;       // rails for chunks only that are usable
   SessionNames names;
   PeerId id = kNoPeer;    // by which the rails know the peer
@@ -195,8 +202,13 @@ struct Session {
   explicit Session(const Address& address_) : address(address_) {}
 
   bool for_frames(std::uint8_t rail) const noexcept { return rails[rail].rank != kNoRail; }
-  // Frames are kept until they have arrived, because another rail may have to carry them again.
-  bool keeps_frames() const noexcept { return order.size() > 1; }
+  // Frames are kept until they have arrived while another rail may have to carry them again.
+  bool keeps_frames() const noexcept {
+    return live > 1 ||
+           (order.size() > live && std::any_of(order.begin(), order.end(), [this](std::uint8_t i) {
+              return is_entering(rails[i]);
+            }));
+  }
   // How many rails of its kind are usable.
   std::uint8_t& usable_like(std::uint8_t rail) noexcept {
     return for_frames(rail) ? usable : wider;

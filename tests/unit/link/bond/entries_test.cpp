@@ -1,12 +1,12 @@
 // The first frames on connections of rails: a connection joins the session for which it was made, or none.
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "catch.hpp"
 #include "link/bond/bond_wire.hpp"
 #include "link/bond/session.hpp"
@@ -49,6 +49,68 @@ struct Late {
   World world;
 };
 
+// A bond whose peer is a bare sim link for each of two rails, which has connected.
+struct Bare {
+  Bare() {
+    a.identity = {{1, 0}, 7, 8};
+    a.expected_peer = 2;
+    BondOptions options;
+    options.now = [] { return g_now; };
+    a.link = make_bond_link(options, a, a.counters);
+    AddressWriter other({{1, 1}, 8, 8});
+    for (std::size_t rail = 0; rail < 2; ++rail) {
+      fabrics[rail] = std::make_unique<SimFabric>(SimOptions{});
+      a.link->add_rail("sim", fabrics[rail]->make_link(a.link->rail_sink(), a.counters), {});
+      links[rail] = fabrics[rail]->make_link(ends[rail], ends[rail].counters);
+      if (rail == 0) links[rail]->publish(other);
+    }
+    const bond::Section section{bond::kBondVersion, 2, 0};
+    other.add("bond", std::as_bytes(std::span(&section, 1)));
+    address = std::move(other).finish();
+    AddressWriter own(a.identity);
+    a.link->publish(own);
+    blob = std::move(own).finish();
+    a.link->set_own_address(without_key(blob));
+  }
+  ~Bare() {
+    for (auto& link : links) link.reset();
+    a.link.reset();
+  }
+  void connect(std::size_t rail) {
+    std::string why_not;
+    links[rail]->set_own_address(without_key(address));
+    REQUIRE(links[rail]->connect(0, *Address::parse(blob), why_not));
+    step();
+  }
+  void step() {
+    for (int ticks = 200; ticks > 0; --ticks) {
+      g_now += std::chrono::milliseconds(1);
+      for (auto& fabric : fabrics) fabric->advance();
+      for (auto& link : links) link->poll();
+      a.link->poll();
+    }
+  }
+  template <class Rest>
+  void send(std::size_t rail, FrameType type, Head head, const Rest& rest) {
+    const Slice slices[] = {{&head, sizeof head}, {&rest, sizeof rest}};
+    REQUIRE(links[rail]->send(0, {type}, slices, 2) == SendStatus::sent);
+  }
+  // The kinds of the notes that have arrived on the rail.
+  std::vector<NoteKind> notes(std::size_t rail) const {
+    std::vector<NoteKind> kinds;
+    for (const auto& [meta, bytes] : ends[rail].frames)
+      if (meta.type == FrameType::rail)
+        kinds.push_back(load_pod<Note>(bytes.data() + sizeof(Head)).kind);
+    return kinds;
+  }
+
+  std::array<std::unique_ptr<SimFabric>, 2> fabrics;
+  std::array<std::unique_ptr<Link>, 2> links;
+  std::array<Node, 2> ends;
+  Node a;
+  std::vector<std::byte> address, blob;
+};
+
 }  // namespace
 
 TEST_CASE("a late connection of a session that the peer has closed joins no later one", "[bond]") {
@@ -88,66 +150,46 @@ TEST_CASE("a late connection of a session that the peer has closed is no loss", 
 }
 
 TEST_CASE("a connection of another session of the peer carries no frame of this one", "[bond]") {
-  // The other end is a bare sim link for each rail.
+  Bare bare;
+  const Node& a = bare.a;
   const bool in_session = GENERATE(true, false);
-  std::array<std::unique_ptr<SimFabric>, 2> fabrics;
-  std::array<std::unique_ptr<Link>, 2> bare;
-  Node a;
-  Node b;
-  a.identity = {{1, 0}, 7, 8};
-  a.expected_peer = 2;
-  BondOptions options;
-  options.now = [] { return g_now; };
-  a.link = make_bond_link(options, a, a.counters);
-  for (std::size_t rail = 0; rail < 2; ++rail) {
-    fabrics[rail] = std::make_unique<SimFabric>(SimOptions{});
-    a.link->add_rail("sim", fabrics[rail]->make_link(a.link->rail_sink(), a.counters), {});
-    bare[rail] = fabrics[rail]->make_link(b, b.counters);
-  }
-  AddressWriter own(a.identity);
-  a.link->publish(own);
-  const auto blob = std::move(own).finish();
-  AddressWriter other({{1, 1}, 8, 8});
-  bare[0]->publish(other);
-  const bond::Section section{bond::kBondVersion, 2, 0};
-  other.add("bond", std::as_bytes(std::span(&section, 1)));
-  const auto other_blob = std::move(other).finish();
-  a.link->set_own_address(without_key(blob));
-  const auto step = [&](int ticks) {
-    for (; ticks > 0; --ticks) {
-      g_now += std::chrono::milliseconds(1);
-      for (auto& fabric : fabrics) fabric->advance();
-      for (auto& link : bare) link->poll();
-      a.link->poll();
-    }
-  };
-  for (auto& link : bare) {
-    std::string why_not;
-    link->set_own_address(without_key(other_blob));
-    REQUIRE(link->connect(0, *Address::parse(blob), why_not));
-  }
-  const auto send = [&](std::size_t rail, FrameType type, Head head, const auto& rest) {
-    const Slice slices[] = {{&head, sizeof head}, {&rest, sizeof rest}};
-    return bare[rail]->send(0, {type}, slices, 2) == SendStatus::sent;
-  };
-  step(200);
-  REQUIRE(send(0, FrameType::rail, {9, 0}, Note{NoteKind::enter, 0, 0, 1}));
-  REQUIRE(send(0, FrameType::message, {1, 0}, std::uint64_t{11}));
-  step(200);
+  bare.connect(0);
+  bare.connect(1);
+  bare.send(0, FrameType::rail, {9, 0}, Note{NoteKind::enter, 0, 0, 1});
+  bare.send(0, FrameType::message, {1, 0}, std::uint64_t{11});
+  bare.step();
   CHECK(a.frames.size() == 1);
   // The second connection was made for another session of ours, or for another one of the peer's.
   const Head names = in_session ? Head{9, 5} : Head{10, 0};
-  REQUIRE(send(1, FrameType::rail, names, Note{NoteKind::enter, 1, 0, 1}));
-  REQUIRE(send(1, FrameType::message, {2, 0}, std::uint64_t{22}));
-  step(200);
+  bare.send(1, FrameType::rail, names, Note{NoteKind::enter, 1, 0, 1});
+  bare.send(1, FrameType::message, {2, 0}, std::uint64_t{22});
+  bare.step();
   CHECK(a.frames.size() == 1);
-  REQUIRE(send(0, FrameType::message, {2, 0}, std::uint64_t{33}));
-  step(200);
+  bare.send(0, FrameType::message, {2, 0}, std::uint64_t{33});
+  bare.step();
   REQUIRE(a.frames.size() == 2);
   CHECK(a.frames[1].second[0] == std::byte{33});
   CHECK(a.broken == 0);
-  for (auto& link : bare) link.reset();
-  a.link.reset();
+}
+
+TEST_CASE("a rail enters only when there are copies of all frames that have not arrived",
+          "[bond]") {
+  Bare bare;
+  bare.connect(0);
+  bare.send(0, FrameType::rail, {9, 0}, Note{NoteKind::enter, 0, 0, 1});
+  bare.send(0, FrameType::rail, {1, 0}, Note{NoteKind::leave, 1, 0, 0});  // rail 1 cannot be made
+  bare.step();
+  const Slice slice{"frame", 5};
+  REQUIRE(bare.a.link->send(2, {FrameType::message}, &slice, 1) == SendStatus::sent);
+  CHECK(bare.a.link->memory() == 0);
+  bare.connect(1);
+  CHECK(bare.notes(1).empty());
+  REQUIRE(bare.notes(0).back() == NoteKind::probe);
+  bare.send(0, FrameType::rail, {0, 1}, Note{NoteKind::reply, 0, 0, 1});
+  bare.step();
+  CHECK(bare.notes(1) == std::vector<NoteKind>{NoteKind::enter});
+  REQUIRE(bare.a.link->send(2, {FrameType::message}, &slice, 1) == SendStatus::sent);
+  CHECK(bare.a.link->memory() != 0);
 }
 
 TEST_CASE("two sessions are each other's ends by their names", "[bond]") {
