@@ -81,8 +81,9 @@ int BondLink::poll() noexcept {
   if (transfers_.cancelled()) events += transfers_.complete_cancelled();
   if (rails_.polls() % kTimePeriod == 0 || slept_) {
     slept_ = false;
-    watch_.check();
-    if (sessions_.incomplete()) returns_.check();
+    const Clock::time_point present = present_.at(options_.now());
+    watch_.check(present);
+    if (sessions_.incomplete()) returns_.check(present);
   }
   if (sessions_.to_bury()) sessions_.bury();
   return events;

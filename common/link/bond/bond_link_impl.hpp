@@ -20,6 +20,7 @@
 #include "link/bond/delivery.hpp"
 #include "link/bond/rail_watch.hpp"
 #include "link/bond/returns.hpp"
+#include "link/present_time.hpp"
 
 namespace lfc::bond {
 
@@ -77,6 +78,7 @@ class BondLink final : public Bond {
   Transfers transfers_;
   Entries entries_;
   Connector connector_;
+  PresentTime present_;  // of all deadlines that a peer has to meet
   Returns returns_;
   RailWatch watch_;
   DeferredCalls deferred_calls_;

@@ -6,8 +6,7 @@ bool RailWatch::has_work(const Session& session, std::uint8_t rail) const noexce
   return session.rails[rail].chunks != 0 || session.retained.on_rail(rail) != 0;
 }
 
-void RailWatch::check() {
-  const Clock::time_point now = present_.at(options_.now());
+void RailWatch::check(Clock::time_point now) {
   if (now < next_) return;
   next_ = now + options_.rail_timeout / 16;
   for (const auto& session : sessions_.all())

@@ -4,7 +4,7 @@
 // time later, it is given up. Time in which this process does not poll does not count: replies may lie unread. A rail
 // wrongly given up costs speed, never a byte.
 //
-//   watch.check();                                  // now and then
+//   watch.check(present);                           // now and then
 //   bool timed = watch.has_work();                  // losses are detected by a timer only
 //
 // Held by tests/unit/link/bond/bond_test.cpp, "a peer that computes loses no rail, and one rail without replies is
@@ -15,7 +15,6 @@
 #include <cstdint>
 
 #include "link/bond/numbered_frames.hpp"
-#include "link/present_time.hpp"
 
 namespace lfc::bond {
 
@@ -25,7 +24,8 @@ class RailWatch {
             const BondOptions& options) noexcept
       : rails_(rails), sessions_(sessions), losses_(losses), frames_(frames), options_(options) {}
 
-  void check();
+  // `now`: the bond's PresentTime.
+  void check(Clock::time_point now);
   // True: some rail carries frames or chunks that it may lose.
   bool has_work() const noexcept;
 
@@ -38,7 +38,6 @@ class RailWatch {
   Losses& losses_;
   NumberedFrames& frames_;
   const BondOptions& options_;
-  PresentTime present_;
   Clock::time_point next_{};
 };
 

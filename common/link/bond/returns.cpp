@@ -8,11 +8,11 @@ constexpr unsigned kAttempts = 8;  // in one check, however many peers an interf
 
 }  // namespace
 
-void Returns::check() {
+void Returns::check(Clock::time_point present) {
   const Clock::time_point now = options_.now();
   if (now < next_) return;
   next_ = now + kPeriod;
-  present_now_ = present_.at(now);
+  present_ = present;
   connecting_ = false;
   attempts_ = 0;
   for (const PeerId id : sessions_.take_incomplete()) {
@@ -56,8 +56,8 @@ void Returns::attempt(Session& session, std::uint8_t i, Clock::time_point now) {
 void Returns::await(Session& session, std::uint8_t i) noexcept {
   RailState& rail = session.rails[i];
   if (rail.returning_since == Clock::time_point{}) {
-    rail.returning_since = present_now_;
-  } else if (present_now_ - rail.returning_since >= 2 * kLongestPause) {
+    rail.returning_since = present_;
+  } else if (present_ - rail.returning_since >= 2 * kLongestPause) {
     losses_.suspect(session, i, "its return was not confirmed");
   }
 }

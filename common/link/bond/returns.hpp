@@ -1,7 +1,7 @@
 // Returns: lost rails of sessions, which are connected again while another rail of the session works.
 //
 //   Returns returns(rails, sessions, losses, entries, connector, options, counters);
-//   if (sessions.incomplete()) returns.check();         // now and then, outside of any rail's poll()
+//   if (sessions.incomplete()) returns.check(present);         // now and then, outside of any rail's poll()
 //   bool timed = returns.connecting();                  // check() is to be called soon
 //
 // The pause before an attempt doubles from kFirstPause to kLongestPause. It begins anew after a loss of a rail that has
@@ -15,7 +15,6 @@
 
 #include "link/bond/connector.hpp"
 #include "link/bond/entries.hpp"
-#include "link/present_time.hpp"
 
 namespace lfc::bond {
 
@@ -31,8 +30,8 @@ class Returns {
         options_(options),
         counters_(counters) {}
 
-  // Looks after the sessions with lost rails, if some time has passed.
-  void check();
+  // Looks after the sessions with lost rails, if some time has passed. `present`: the bond's PresentTime.
+  void check(Clock::time_point present);
   // Some rail is being connected again.
   bool connecting() const noexcept { return connecting_; }
 
@@ -50,8 +49,7 @@ class Returns {
   const BondOptions& options_;
   Counters& counters_;
   Clock::time_point next_{};
-  PresentTime present_;
-  Clock::time_point present_now_{};
+  Clock::time_point present_{};
   unsigned attempts_ = 0;  // in this check
   bool connecting_ = false;
 };
