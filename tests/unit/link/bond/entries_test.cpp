@@ -192,6 +192,33 @@ TEST_CASE("a rail enters only when there are copies of all frames that have not 
   CHECK(bare.a.link->memory() != 0);
 }
 
+TEST_CASE("the time to confirm a return begins when the rail is connected again", "[bond]") {
+  Bare bare;
+  for (const std::uint8_t rail : {std::uint8_t{0}, std::uint8_t{1}}) {
+    bare.connect(rail);
+    bare.send(rail, FrameType::rail, {9, 0}, Note{NoteKind::enter, rail, 0, 1});
+    bare.step();
+  }
+  const Slice slice{"frame", 5};
+  bare.send(1, FrameType::rail, {1, 0}, Note{NoteKind::leave, 0, 0, 1});
+  bare.step();
+  REQUIRE(bare.a.link->send(2, {FrameType::message}, &slice, 1) == SendStatus::sent);
+  bare.step();
+  CHECK(bare.ends[1].frames.back().first.type == FrameType::message);
+  bare.links[0]->abandon(0);
+  std::string why_not;
+  REQUIRE(bare.links[0]->connect(0, *Address::parse(bare.blob), why_not));
+  bare.fabrics[0]->advance(200);
+  g_now += std::chrono::hours(1);  // without a poll, so the attempt of our end is long due
+  bare.step();
+  bare.send(0, FrameType::rail, {9, 1}, Note{NoteKind::enter, 0, 0, 2});
+  bare.send(1, FrameType::rail, {0, 2}, Note{NoteKind::reply, 1, 0, 1});
+  bare.step();
+  CHECK(bare.a.counters.get(Counter::rails_lost) == 1);
+  CHECK(bare.a.counters.get(Counter::rails_returned) == 1);
+  CHECK(bare.a.broken == 0);
+}
+
 TEST_CASE("two sessions are each other's ends by their names", "[bond]") {
   bond::SessionNames names{5, 0};
   CHECK(names.pair(9, 0));
