@@ -15,12 +15,13 @@ skip() {
   exit 77
 }
 
-# once NAME CMD...: runs CMD unless it has succeeded in this run; other tests that need it wait. Only a test that runs
-# again (LFC_TEST_AGAIN) tries a failed build once more.
+# once FOLDER[.WHAT] CMD...: runs CMD unless it has succeeded in this run. Other tests wait meanwhile if they need the same
+# folder, because two ninjas must not work in one. Only a test that runs again (LFC_TEST_AGAIN) tries a failed build
+# once more.
 once() {
   local stamp=$LFC_TEST_STATE/built.$1 lock
   [[ ! -e $stamp ]] || return 0
-  exec {lock}>"$stamp.lock"
+  exec {lock}>"$LFC_TEST_STATE/lock.${1%%.*}"
   flock "$lock"
   if [[ ! -e $stamp ]]; then
     [[ ! -e $stamp.failed || ${LFC_TEST_AGAIN-} ]] || { echo "the build '$1' has failed before"; return 1; }
@@ -69,11 +70,7 @@ build_in_chroot() { # build_in_chroot TARGET...
   local target
   need_chroot
   once chroot in_chroot cmake --preset fast -B /build/default
-  for target; do once "chroot.$target" ninja_in_chroot "$target"; done
-}
-
-ninja_in_chroot() { # ninja_in_chroot TARGET: one at a time, because two must not work in one folder
-  flock -o "$LFC_TEST_STATE/chroot.lock" "$tree/scripts/chroot13" run cmake --build /build/default --target "$1"
+  for target; do once "chroot.$target" in_chroot cmake --build /build/default --target "$target"; done
 }
 
 # --- both -----------------------------------------------------------------------------------------------------------

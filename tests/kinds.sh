@@ -117,7 +117,7 @@ plugin_in_chroot() { build_in_chroot plugin; }
 
 program_in_chroot() { # program_in_chroot NAME ARGS...: one without MPI, perhaps with Catch2
   build_in_chroot plugin
-  once chroot-catch in_chroot cmake --preset fast -B /build/default -DLFC_CATCH=ON
+  once chroot.catch in_chroot cmake --preset fast -B /build/default -DLFC_CATCH=ON
   build_in_chroot "$1"
   in_chroot "/build/default/tests/$1" "${@:2}"
 }
