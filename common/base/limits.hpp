@@ -108,9 +108,9 @@ inline const std::size_t kBondFrames = limit("bond_frames", 2, 1024);
 inline const std::size_t kBondBytes = limit("bond_bytes", 128 * 1024, 896 * 1024);
 inline const std::size_t kBondControlFrames = limit("bond_control_frames", 1, 1024);
 // Received before the peer gets an acknowledgement: well before it has to wait.
-inline const std::int32_t kBondTellFrames =
+inline const std::int32_t kBondAckFrames =
     std::min<std::uint64_t>(limit("bond_tell_frames", 1, 128), kBondFrames);
-inline const std::size_t kBondTellBytes =
+inline const std::size_t kBondAckBytes =
     std::min<std::uint64_t>(limit("bond_tell_bytes", 1, 128 * 1024), kBondBytes / 2);
 inline const std::size_t kBondSpread = limit("bond_spread", 1, 16 * 1024);
 inline const std::size_t kBondLargestChunk = limit("bond_largest_chunk", 8192, 256 * 1024);

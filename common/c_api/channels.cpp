@@ -57,7 +57,7 @@ lfc::channels::End end_of(const lfc_channel_end& end) noexcept {
   return {name_of(end.name), end.peer, end.self};
 }
 
-class HostMatching final : public lfc::channels::Matching {
+class HostMatching final : public lfc::channels::MatchingPort {
  public:
   void post(Receive& receive) override { host.post(receive.owner); }
   Outcome outcome(const Receive& receive) override {

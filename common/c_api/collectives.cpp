@@ -100,11 +100,11 @@ uint32_t lfc_coll_most_communicators(void) {
 }
 
 void lfc_coll_watch(lfc_coll_communicator* communicator, lfc_coll_fault fault, const void* host) {
-  communicator->watch.ask_caller(fault, host);
+  communicator->watch.set_fault_query(fault, host);
 }
 
 void lfc_coll_leave(lfc_coll_communicator* communicator) {
-  communicator->watch.ask_caller(nullptr, nullptr);
+  communicator->watch.set_fault_query(nullptr, nullptr);
   engine->leave(communicator);
 }
 void lfc_coll_leave_rest(void) { engine->leave_rest(); }

@@ -31,8 +31,8 @@ struct lfc_coll_options {
   struct lfc_coll_parameters parameters; /* of the component, set by the user */
   bool crowded;          /* more ranks than cores on this node: a waiting rank yields its core */
   int (*progress)(void); /* one pass of Open MPI, for a rank that waits: may yield the core */
-  int (*attend)(void);   /* the same for a rank that does not wait: keeps the core */
-  bool (*prints_losses)(void); /* whether a lost rank is worth a line on standard error */
+  int (*progress_nowait)(void); /* the same for a rank that does not wait: keeps the core */
+  bool (*prints_losses)(void);  /* whether a lost rank is worth a line on standard error */
 };
 
 struct lfc_coll_process {

@@ -18,7 +18,7 @@ static int progress(void) {
   return 0;
 }
 
-static int attend(void) {
+static int progress_nowait(void) {
   lfc_progress_keeping_turn();
   return 0;
 }
@@ -51,7 +51,7 @@ static int open_component(void) {
     return OPAL_ERR_NOT_AVAILABLE;
   }
   options->progress = progress;
-  options->attend = attend;
+  options->progress_nowait = progress_nowait;
   options->prints_losses = lfc_prints_losses;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   options->crowded = cores > 0 && (long)opal_process_info.num_local_peers + 1 > cores;
@@ -84,9 +84,9 @@ static void hook_pml(bool threads) {
   const char* why =
       lfc_pml_hooks_install(choice, file == NULL ? NULL : file + 1, (int)lfc_job_size(), threads,
                             parameters->channels_report);
-  const bool asked_for_file = choice == LFC_CHANNELS_PLAN || choice == LFC_CHANNELS_RECORD;
+  const bool uses_file = choice == LFC_CHANNELS_PLAN || choice == LFC_CHANNELS_RECORD;
   if (why == NULL || OPAL_PROC_MY_NAME.vpid != 0) return;
-  if (asked_for_file || parameters->channels_report || parameters->verbose >= 1)
+  if (uses_file || parameters->channels_report || parameters->verbose >= 1)
     opal_output(0, "coll lfc: coll_lfc_channels %s: %s", parameters->channels, why);
 }
 

@@ -82,9 +82,9 @@ void lfc_coll_explain(const ompi_communicator_t* comm, const char* not_why) {
               not_why == NULL ? "served" : "not served: ", not_why == NULL ? "" : not_why);
 }
 
-static void say_too_many(void) {
-  static atomic_flag said = ATOMIC_FLAG_INIT; /* any thread's progress makes communicators */
-  if (mca_coll_lfc_component.options.parameters.verbose > 0 && !atomic_flag_test_and_set(&said))
+static void print_too_many(void) {
+  static atomic_flag printed = ATOMIC_FLAG_INIT; /* any thread's progress makes communicators */
+  if (mca_coll_lfc_component.options.parameters.verbose > 0 && !atomic_flag_test_and_set(&printed))
     opal_output(
         0, "coll lfc: more than %u communicators at a time are not served (this is printed once)",
         lfc_coll_most_communicators());
@@ -164,7 +164,7 @@ mca_coll_base_module_t* lfc_coll_query(ompi_communicator_t* comm, int* priority)
   }
   if (has_too_high_number(comm, communicator)) {
     lfc_coll_leave(communicator);
-    say_too_many();
+    print_too_many();
     return NULL;
   }
 

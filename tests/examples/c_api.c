@@ -40,7 +40,8 @@ void collective_call(void* buffer) {
 
 void collectives(const struct lfc_coll_options options, size_t size, bool threads,
                  const struct lfc_coll_process* processes, int count, int self, const void* facts,
-                 const void* address, uint64_t key, char why[80], const struct lfc_coll_call call) {
+                 const void* address, struct lfc_coll_key key, char why[80],
+                 const struct lfc_coll_call call) {
 #include "common/lfc/collectives.h.example"
 }
 

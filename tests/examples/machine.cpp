@@ -22,6 +22,7 @@
 #include "engine/watchdog.hpp"
 #include "given.hpp"
 #include "link/shm/shm_link.hpp"
+#include "machine/address_room.hpp"
 #include "machine/bell.hpp"
 #include "machine/cores.hpp"
 #include "machine/file_descriptor.hpp"
@@ -112,6 +113,10 @@ void hand_over_of(const hand_over::Cookie& name,
                   const std::shared_ptr<const FileDescriptor>& file) {
   using hand_over::Handed;
 #include "common/machine/hand_over.hpp.example"
+}
+
+void address_room(std::size_t bytes, std::size_t spare) {
+#include "common/machine/address_room.hpp.example"
 }
 
 void mapping(int fd, std::uint64_t offset, std::size_t size) {

@@ -21,8 +21,8 @@ namespace lfc::examples {
 
 using Clock = std::chrono::steady_clock;
 
-extern const Given attend, complain, connect_again, count, end, frame, give_up, is_data, lose, name,
-    own_name, payload, send_at_once, use, wanted;
+extern const Given complain, connect_again, count, end, frame, give_up, is_data, lose, name,
+    own_name, payload, send_at_once, serve_claims, use, wanted;
 extern const Address address, own_address, peer_address;
 extern std::string why_not;
 extern const Slice* slices;

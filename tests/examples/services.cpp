@@ -47,7 +47,7 @@ void operation_of(Communicator& communicator, const lfc_coll_call& call) {
 }
 
 void patience_of(const CollOperation& operation, Communicator& communicator, int (*progress)(),
-                 int (*attend)()) {
+                 int (*progress_nowait)()) {
 #include "common/services/collective/wait_policy.hpp.example"
 }
 

@@ -238,7 +238,7 @@ void senders(Notes& notes, const End& end, std::uint32_t from, const Note& note)
 #include "common/services/channels/protocol/senders.hpp.example"
 }
 
-void receiver(Matching& matching, Notes& notes, std::size_t head, std::uint32_t from,
+void receiver(MatchingPort& matching, Notes& notes, std::size_t head, std::uint32_t from,
               const Note& note) {
 #include "common/services/channels/protocol/receiver.hpp.example"
 }

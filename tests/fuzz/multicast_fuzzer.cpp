@@ -27,9 +27,9 @@ constexpr std::size_t kMostPackets =
 
 struct Receiver final : Multicast::Receiver {
   explicit Receiver(Random& random) : random_(random) {}
-  Answer take(const MulticastHeader&, std::span<const std::byte> bytes) override {
+  Reception take(const MulticastHeader&, std::span<const std::byte> bytes) override {
     for (const std::byte byte : bytes) sum += std::to_integer<unsigned>(byte);
-    return random_.chance(300) ? Answer::keep : Answer::taken;
+    return random_.chance(300) ? Reception::keep : Reception::taken;
   }
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
   void lost(Multicast::Reason) override { ++losses; }

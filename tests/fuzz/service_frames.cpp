@@ -312,8 +312,8 @@ std::vector<std::byte> ServiceFrames::neon_frame(Random& random) {
   if (header.kind == neon::Kind::grant) {
     header.tag = usually32(random, now.wanted.tag);
     header.generation = usually32(random, now.wanted.generation);
-  } else if (header.kind == neon::Kind::heard || announced.unheard != 0) {
-    header.kind = neon::Kind::heard;
+  } else if (header.kind == neon::Kind::recalled || announced.unheard != 0) {
+    header.kind = neon::Kind::recalled;
     header.generation = usually32(random, now.generations[tag]);
     if (announced.unheard == 0 && random.chance(900)) header.kind = neon::Kind::want;
   }
@@ -338,7 +338,7 @@ std::vector<std::byte> ServiceFrames::neon_frame(Random& random) {
   for (const neon::FrameRun& run : runs) append(payload, run);
   if (!runs.empty()) {
     payload.resize(payload.size() + usually(random, bytes) % 512, std::byte{0xee});
-  } else if (header.kind == neon::Kind::data || header.kind == neon::Kind::answer ||
+  } else if (header.kind == neon::Kind::data || header.kind == neon::Kind::reply ||
              header.kind == neon::Kind::put_notify || random.chance(20))
     payload.resize(payload.size() + random.below(random.chance(900) ? 64 : 400), std::byte{0xee});
   return payload;

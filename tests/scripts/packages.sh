@@ -40,10 +40,10 @@ export LD_LIBRARY_PATH
   grep -vE '%s/|#include' || fail "a text names a file without the installed path (see above)"
 named() { # named TEXT ROOT: checks that the text names pages, and only some that are installed below ROOT
   local name count=0
-  for name in $(sed 's/\\-/-/g' "$1" | grep -oE '[^] ,`("]*\.md\b'); do
+  while read -r name; do
     [[ $name == *"/share/doc/lfc/"*.md && -s $2${name#\\fB} ]] || fail "${1#"$scratch"/} names $name, which is not installed"
     count=$((count + 1))
-  done
+  done < <(sed 's/\\-/-/g' "$1" | grep -oE '[^] ,`("]*\.md\b')
   ((count > 0)) || fail "${1#"$scratch"/} names no page"
 }
 for program in lfc-info lfc-look; do

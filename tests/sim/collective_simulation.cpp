@@ -432,7 +432,7 @@ void CollectiveSimulation::look(Host& host, Part& part) {
   for (const std::uint32_t member : communicator.local())
     if (host.has_ended(communicator.members().name(member)))
       communicator.set_failed(Board::End::lost);
-  if (std::has_single_bit(++part.looks) || part.looks % kMostLooks == 0) communicator.ask();
+  if (std::has_single_bit(++part.looks) || part.looks % kMostLooks == 0) communicator.query();
 }
 
 void CollectiveSimulation::kill_somebody() {

@@ -41,7 +41,7 @@ struct MulticastSimulation::Member final : Multicast::Receiver {
   std::atomic<std::uint32_t> unsent = 0;
   std::vector<std::byte> sending;
 
-  Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
+  Reception take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
   void release_first();
   // No other member lags too far behind.
@@ -87,8 +87,8 @@ struct MulticastSimulation::Host {
   }
 };
 
-Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHeader& header,
-                                                              std::span<const std::byte> bytes) {
+Multicast::Receiver::Reception MulticastSimulation::Member::take(const MulticastHeader& header,
+                                                                 std::span<const std::byte> bytes) {
   // The contents are checked on arrival, even if the host is not ready.
   if (header.number != expected[header.origin]++)
     simulation->fail("group " + std::to_string(key) + " member " + std::to_string(self) +
@@ -99,9 +99,9 @@ Multicast::Receiver::Answer MulticastSimulation::Member::take(const MulticastHea
   if (!std::equal(bytes.begin(), bytes.end(), right.begin(), right.end()))
     simulation->fail("the contents of a packet are not what was sent");
   ++simulation->counts_.deliveries;
-  if (!kept.empty() || !host->may_take(*this)) return Answer::keep;
+  if (!kept.empty() || !host->may_take(*this)) return Reception::keep;
   ++taken[header.origin];
-  return Answer::taken;
+  return Reception::taken;
 }
 
 void MulticastSimulation::Member::release_first() {

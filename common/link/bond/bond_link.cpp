@@ -63,7 +63,7 @@ void BondLink::close(PeerId peer) noexcept {
   if (hurry) {
     connector_.finish(*session, Session::State::over);
   } else if (!sent) {
-    sessions_.stir(*session);
+    sessions_.make_restless(*session);
   }
 }
 
@@ -77,7 +77,7 @@ SendStatus BondLink::send(PeerId peer, Meta meta, const Slice* slices, int count
 
 int BondLink::poll() noexcept {
   int events = rails_.poll();
-  if (sessions_.restless()) events += deferred_calls_.attend();
+  if (sessions_.restless()) events += deferred_calls_.run();
   if (transfers_.cancelled()) events += transfers_.complete_cancelled();
   if (rails_.polls() % kTimePeriod == 0 || slept_) {
     slept_ = false;
@@ -85,7 +85,7 @@ int BondLink::poll() noexcept {
     watch_.check(present);
     if (sessions_.incomplete()) returns_.check(present);
   }
-  if (sessions_.to_bury()) sessions_.bury();
+  if (sessions_.has_ended()) sessions_.free_ended();
   return events;
 }
 
@@ -94,7 +94,7 @@ Link::Armed BondLink::arm() noexcept {
   slept_ = true;
   // Only a timer detects that a rail no longer makes progress.
   const bool timed =
-      sessions_.restless() || sessions_.to_bury() || watch_.has_work() || returns_.connecting();
+      sessions_.restless() || sessions_.has_ended() || watch_.has_work() || returns_.connecting();
   return rails_.arm(timed ? Armed::partly : Armed::fully);
 }
 

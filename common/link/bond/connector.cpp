@@ -71,7 +71,7 @@ void Connector::begin_connection(Session& session, std::uint8_t i) noexcept {
 
 bool Connector::connect(PeerId peer, const Address& address, std::string& why_not) {
   if (Session* known = sessions_.of(peer)) {
-    if (known->begun == Begun::there) known->begun = Begun::both;
+    if (known->begun == Begun::peer) known->begun = Begun::both;
     if (known->state == Session::State::broken) {
       why_not = "the connection was lost before";
       return false;
@@ -85,7 +85,7 @@ bool Connector::connect(PeerId peer, const Address& address, std::string& why_no
   Session& session = begin(address, peer);
   session.connect_due = closing;
   if (closing) {
-    sessions_.stir(session);
+    sessions_.make_restless(session);
     return true;
   }
   if (connect_rails(session, why_not)) return true;
@@ -173,13 +173,13 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
   const bool first =
       rails_[rail].use == RailUse::all && choice_.may_call(from, rail, rails_.count());
   if (session == nullptr && !first) return kNoPeer;
-  if (session == nullptr || session->begun == Begun::here) {
+  if (session == nullptr || session->begun == Begun::self) {
     const PeerId peer = sink_.on_connect(link_, from);
     if (peer == kNoPeer || (session != nullptr && session->peer != peer)) return kNoPeer;
     if (session == nullptr) {
       if (Session* earlier = sessions_.of(peer)) sessions_.forget(*earlier);
       session = &begin(from, peer);
-      session->begun = Begun::there;
+      session->begun = Begun::peer;
     } else {
       session->begun = Begun::both;
     }
@@ -191,7 +191,7 @@ PeerId Connector::caller(std::uint8_t rail, const Address& from) {
   } else {
     made.greeted = made.welcomed = false;  // it may replace one that had no frame but `enter`
     made.enter_due = true;
-    sessions_.stir(*session);
+    sessions_.make_restless(*session);
   }
   return session->id;
 }

@@ -6,12 +6,12 @@
 
 namespace lfc::bond {
 
-int DeferredCalls::attend() {
+int DeferredCalls::run() {
   int events = 0;
   for (Session* session : sessions_.take_restless()) {
     session->restless = false;
     if (settle(*session)) {
-      sessions_.stir(*session);
+      sessions_.make_restless(*session);
     } else {
       ++events;
     }
@@ -68,7 +68,7 @@ bool DeferredCalls::leave_lost_rails(Session& session) {
   if (session.usable != 0 && !lost) return true;
   const bool open = session.state == Session::State::open;
   // A late connection of a session that has ended began this one: to the NI the peer is as before.
-  if (session.begun == Begun::there && session.names.theirs == 0 && !session.plain)
+  if (session.begun == Begun::peer && session.names.theirs == 0 && !session.plain)
     sessions_.forget(session);
   const PeerId peer = session.peer;
   if (open) transfers_.abandon(session);
@@ -83,7 +83,7 @@ bool DeferredCalls::send_notes(Session& session) {
   bool rest = false;
   for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
     RailState& state = session.rails[rail];
-    if (state.enter_due) rest |= !entries_.greet(session, rail);
+    if (state.enter_due) rest |= !entries_.send_hello(session, rail);
     if (state.reply_due != 0 && state.up()) {
       const Note note{NoteKind::reply, rail, 0, state.reply_due};
       if (frames_.send_note(session, rail, note) == SendStatus::sent) state.reply_due = 0;

@@ -1,7 +1,7 @@
 // DeferredCalls: calls of a session that must not be made inside a rail's poll(): to connect, to leave rails, to give
 // up a peer, to send waiting frames, to end.
 //
-//   if (sessions.restless()) events += deferred_calls.attend();
+//   if (sessions.restless()) events += deferred_calls.run();
 //
 // Invariant: a session that cannot make all of them now stays restless, and the next poll tries again
 // (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
@@ -29,7 +29,7 @@ class DeferredCalls {
         sink_(sink) {}
 
   // Returns how many sessions have no call left.
-  int attend();
+  int run();
 
  private:
   bool settle(Session& session);

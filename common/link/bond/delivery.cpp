@@ -62,8 +62,8 @@ void Delivery::on_rail_frame(std::uint8_t rail, PeerId id, Meta meta,
       }
       break;
   }
-  if (session.bytes_since_ack >= limits::kBondTellBytes ||
-      distance(session.acknowledged_to_peer, arrivals.complete()) >= limits::kBondTellFrames)
+  if (session.bytes_since_ack >= limits::kBondAckBytes ||
+      distance(session.acknowledged_to_peer, arrivals.complete()) >= limits::kBondAckFrames)
     frames_.acknowledge(session, rail);
 }
 
@@ -85,7 +85,7 @@ void Delivery::deliver(Session& session, Meta meta, std::span<const std::byte> p
   if (session.state == Session::State::open) transfers_.abandon(session);
   session.state = Session::State::ending;
   session.goodbye_due = !session.goodbye_sent;
-  sessions_.stir(session);
+  sessions_.make_restless(session);
 }
 
 void Delivery::on_note(Session& session, std::uint8_t rail, const Note& note) {
@@ -97,13 +97,13 @@ void Delivery::on_note(Session& session, std::uint8_t rail, const Note& note) {
       if (state.up() && frames_.send_note(session, rail, {NoteKind::reply, rail, 0, note.value}) ==
                             SendStatus::sent)
         state.reply_due = 0;
-      if (state.reply_due != 0) sessions_.stir(session);
+      if (state.reply_due != 0) sessions_.make_restless(session);
       return;
     case NoteKind::reply:
       if (distance(session.probes.witnessed, note.value) > 0 &&
           distance(note.value, session.probes.round) >= 0)
         session.probes.witnessed = note.value;
-      sessions_.stir(session);  // it has acknowledged frames, which a rail may wait for
+      sessions_.make_restless(session);  // it has acknowledged frames, which a rail may wait for
       return;
     default: return;
   }

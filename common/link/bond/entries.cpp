@@ -12,7 +12,7 @@ SendStatus Entries::send(Session& session, std::uint8_t i) noexcept {
   return status;
 }
 
-bool Entries::greet(Session& session, std::uint8_t i) noexcept {
+bool Entries::send_hello(Session& session, std::uint8_t i) noexcept {
   RailState& rail = session.rails[i];
   rail.enter_due = false;
   if (!rail.connected() || rail.greeted) return true;
@@ -28,11 +28,11 @@ bool Entries::greet(Session& session, std::uint8_t i) noexcept {
   return !rail.enter_due;
 }
 
-void Entries::greet_again(Session& session, std::uint8_t i, Clock::time_point now) noexcept {
+void Entries::enter_again(Session& session, std::uint8_t i, Clock::time_point now) noexcept {
   RailState& rail = session.rails[i];
-  if (!rail.greeted || rail.welcomed || now < rail.greet_again) return;
-  if (rail.greet_again != Clock::time_point{}) static_cast<void>(send(session, i));
-  rail.greet_again = now + kFirstPause;
+  if (!rail.greeted || rail.welcomed || now < rail.enter_again_at) return;
+  if (rail.enter_again_at != Clock::time_point{}) static_cast<void>(send(session, i));
+  rail.enter_again_at = now + kFirstPause;
 }
 
 void Entries::welcome(Session& session, std::uint8_t i, const Head& head,
@@ -45,7 +45,7 @@ void Entries::welcome(Session& session, std::uint8_t i, const Head& head,
   if (rail.welcomed) return;  // sent again
   rail.welcomed = true;
   if (rail.greeted) return use(session, i);
-  if (!greet(session, i)) sessions_.stir(session);
+  if (!send_hello(session, i)) sessions_.make_restless(session);
 }
 
 void Entries::use(Session& session, std::uint8_t i) noexcept {
@@ -54,7 +54,7 @@ void Entries::use(Session& session, std::uint8_t i) noexcept {
     if (session.for_frames(i)) ++session.live;
   }
   session.came_up(i);
-  sessions_.stir(session);  // frames and transfers may wait for it
+  sessions_.make_restless(session);  // frames and transfers may wait for it
 }
 
 }  // namespace lfc::bond

@@ -1,7 +1,7 @@
 // Entries: the first frame of each end on a connection of a rail. It shows both ends that the connection joins the two
 // sessions for which it was made. A connection that is late may otherwise join a later session of the same processes.
 //
-//   if (rail.enter_due) bool sent = entries.greet(session, rail);    // the peer has connected
+//   if (rail.enter_due) bool sent = entries.send_hello(session, rail);    // the peer has connected
 //   entries.welcome(session, rail, head, note.value);                // the peer's `enter` has arrived
 //
 // Each end names a session by a number that it never uses again, and sends that name with the name of the peer's
@@ -24,10 +24,10 @@ class Entries {
 
   // Sends our `enter` on a connected rail, unless it was sent, once there are copies of all frames that have not
   // arrived. False: the link does not take it now.
-  bool greet(Session& session, std::uint8_t rail) noexcept;
+  bool send_hello(Session& session, std::uint8_t rail) noexcept;
   // Sends it once more, now and then, while the peer's has not arrived: the link reports a connection that the peer has
   // closed only to a sender.
-  void greet_again(Session& session, std::uint8_t rail, Clock::time_point now) noexcept;
+  void enter_again(Session& session, std::uint8_t rail, Clock::time_point now) noexcept;
   // The peer has sent `enter` with this head for the connection of this number.
   void welcome(Session& session, std::uint8_t rail, const Head& head, std::uint32_t connection);
 

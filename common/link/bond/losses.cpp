@@ -19,7 +19,7 @@ void Losses::suspect(Session& session, std::uint8_t rail, std::string_view why) 
   state.close_due = true;
   state.leave_due = true;
   state.why = why;
-  sessions_.stir(session);
+  sessions_.make_restless(session);
 }
 
 void Losses::broke(Session& session, std::uint8_t rail, std::string_view why) noexcept {
@@ -61,7 +61,7 @@ void Losses::peer_left(Session& session, std::uint8_t rail, std::uint32_t connec
   state.peer_left = true;
   session.again.insert(session.again.end(), state.put_back.begin(), state.put_back.end());
   state.put_back.clear();
-  sessions_.stir(session);
+  sessions_.make_restless(session);
 }
 
 void Losses::life(Session& session, std::uint8_t rail) noexcept { ++session.rails[rail].progress; }

@@ -137,7 +137,7 @@ void NumberedFrames::acknowledge(Session& session, std::uint8_t rail) noexcept {
   session.ack_due =
       session.state != Session::State::over &&
       (!session.rails[rail].up() || send_note(session, rail, note) != SendStatus::sent);
-  if (session.ack_due) sessions_.stir(session);
+  if (session.ack_due) sessions_.make_restless(session);
 }
 
 bool NumberedFrames::send_goodbye(Session& session) noexcept {

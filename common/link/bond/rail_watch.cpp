@@ -15,7 +15,7 @@ void RailWatch::check(Clock::time_point now) {
 }
 
 void RailWatch::check(Session& session, Clock::time_point now) {
-  const auto patience = options_.rail_timeout / 3;
+  const auto interval = options_.rail_timeout / 3;
   for (std::uint8_t i = 0; i < rails_.count(); ++i) {
     RailState& rail = session.rails[i];
     if (!rail.up()) continue;
@@ -26,7 +26,7 @@ void RailWatch::check(Session& session, Clock::time_point now) {
       continue;
     }
     if (rail.awaited_round == 0) {
-      if (now - rail.since < patience) continue;
+      if (now - rail.since < interval) continue;
       if (session.probes.witnessed == session.probes.round) ++session.probes.round;
       rail.awaited_round = session.probes.round;
       rail.limit = Clock::time_point::max();
@@ -34,7 +34,7 @@ void RailWatch::check(Session& session, Clock::time_point now) {
     }
     // A reply on this rail itself would have been progress.
     const bool witnessed = distance(rail.awaited_round, session.probes.witnessed) >= 0;
-    if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * patience;
+    if (witnessed && rail.limit == Clock::time_point::max()) rail.limit = now + 2 * interval;
     const bool needed = session.for_frames(i) && session.live == 1;
     if (now >= rail.limit && !needed)
       losses_.suspect(session, i, "it makes no progress while another rail of the same peer does");

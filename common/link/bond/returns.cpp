@@ -35,7 +35,7 @@ bool Returns::check(Session& session, Clock::time_point now) {
       if (rail.missed) count(session, i, now);
       continue;
     }
-    entries_.greet_again(session, i, now);
+    entries_.enter_again(session, i, now);
     if (rail.state == RailState::State::returning) await(session, i);
     connecting_ |= rail.connected();
     rest = true;

@@ -89,7 +89,7 @@ struct RailState {
   bool enter_due = false;               // the peer has made it, and waits for our `enter`
   bool greeted = false;                 // our `enter` was sent
   bool welcomed = false;                // the peer's `enter` has arrived, and is of this session
-  Clock::time_point greet_again{};      // not before
+  Clock::time_point enter_again_at{};   // not before
   Clock::time_point returning_since{};  // as Returns has seen it, in present time; 0: not yet
   bool missed = false;                  // its loss was reported, and its return not yet
   Clock::duration pause{};              // before the next attempt
@@ -111,7 +111,7 @@ struct RailState {
     state = connection == 0 ? State::joining : State::returning;
     ++connection;
     peer_left = enter_due = greeted = welcomed = false;
-    greet_again = returning_since = {};
+    enter_again_at = returning_since = {};
     arrived = received = 0;
     awaited_round = probed = reply_due = 0;
   }
@@ -150,8 +150,8 @@ struct Probes {
   std::uint32_t witnessed = 0;  // the latest round with a reply on any rail
 };
 
-// here: our NI has connected. there: the peer has, and our NI knows that.
-enum class Begun : std::uint8_t { here, there, both };
+// self: our NI has connected. peer: the peer has, and our NI knows that.
+enum class Begun : std::uint8_t { self, peer, both };
 
 // The rail will be used again soon.
 inline bool is_entering(const RailState& rail) noexcept {
@@ -162,7 +162,7 @@ inline bool is_entering(const RailState& rail) noexcept {
 struct Session {
   enum class State : std::uint8_t { open, closing, ending, over, broken };
   State state = State::open;
-  Begun begun = Begun::here;
+  Begun begun = Begun::self;
   bool plain = false;
   bool restless = false;    // in the list of sessions with deferred calls
   bool incomplete = false;  // in the list of sessions with lost rails

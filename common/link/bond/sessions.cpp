@@ -30,7 +30,7 @@ void Sessions::forget(Session& session) noexcept {
   over_ = true;
 }
 
-void Sessions::bury() noexcept {
+void Sessions::free_ended() noexcept {
   over_ = false;
   for (auto& session : all_) {
     if (session == nullptr || session->peer != kNoPeer || session->restless) continue;

@@ -3,11 +3,11 @@
 //
 //   Sessions sessions;
 //   Session& session = sessions.add(address, peer);
-//   sessions.stir(session);
+//   sessions.make_restless(session);
 //   for (Session* each : sessions.take_restless()) settle(*each);
 //   sessions.end(session);
 //   sessions.forget(session);                       // the NI does not know it any more
-//   if (sessions.to_bury()) sessions.bury();        // frees those that are over, forgotten and at rest
+//   if (sessions.has_ended()) sessions.free_ended();        // frees those that are over, forgotten and at rest
 //
 // Invariants: an id is not used again; a session exists until it is over, forgotten, and has neither deferred calls
 // nor chunks in rails (tests/unit/link/bond/sessions_test.cpp). Threads: as the link's.
@@ -39,11 +39,11 @@ class Sessions {
   // Takes the session out of the lookup by process, unless a later one stands there.
   void end(Session& session) noexcept;
   void forget(Session& session) noexcept;
-  bool to_bury() const noexcept { return over_; }
-  void bury() noexcept;
+  bool has_ended() const noexcept { return over_; }
+  void free_ended() noexcept;
 
   // Puts the session into the list of those with deferred calls.
-  void stir(Session& session) noexcept {
+  void make_restless(Session& session) noexcept {
     if (session.restless) return;
     session.restless = true;
     restless_.push_back(&session);

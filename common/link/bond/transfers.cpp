@@ -47,9 +47,9 @@ Link::Start Transfers::start(Session& session, bool is_put, void* memory, std::u
   session.waiting_bytes += size;
   if (size > limits::kBondSmallestChunk && !session.wide.empty()) {
     session.widen_due = true;
-    sessions_.stir(session);
+    sessions_.make_restless(session);
   }
-  if (feed(session)) sessions_.stir(session);
+  if (feed(session)) sessions_.make_restless(session);
   return Link::Start::started;
 }
 
@@ -159,7 +159,7 @@ void Transfers::chunk_ended(Chunk& chunk, Result result) {
       rail.put_back.push_back(&chunk);
     } else {
       session.again.push_back(&chunk);
-      sessions_.stir(session);
+      sessions_.make_restless(session);
     }
     return;
   }
@@ -167,7 +167,7 @@ void Transfers::chunk_ended(Chunk& chunk, Result result) {
   if (result == Result::ok) counters_.add(rail_bytes(chunk.rail), chunk.size);
   account(chunk, result);
   if (!session.waiting.empty() || !session.again.empty())
-    if (feed(session)) sessions_.stir(session);
+    if (feed(session)) sessions_.make_restless(session);
 }
 
 // Counts a chunk of its transfer as ended; the last one completes the transfer.

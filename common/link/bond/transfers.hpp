@@ -2,7 +2,7 @@
 // work by their speed, which is not measured.
 //
 //   Link::Start started = transfers.start(session, is_put, memory, address, remote, size, operation);
-//   if (transfers.feed(session)) sessions.stir(session);      // chunks wait, and no end of another one will start them
+//   if (transfers.feed(session)) sessions.make_restless(session);  // chunks wait, and no end of another starts them
 //   transfers.abandon(session);                               // the next complete_cancelled() notifies the callers
 //
 // Invariants: an operation ends once, when all chunks have; a put that a rail has lost is sent again only when the

@@ -59,7 +59,7 @@ OfiConnection* OfiConnections::make(PeerId peer, const Address& address, std::st
   return connections_.emplace_back(std::move(connection)).get();
 }
 
-void OfiConnections::attend(OfiConnection& connection) noexcept {
+void OfiConnections::add_pending(OfiConnection& connection) noexcept {
   if (std::exchange(connection.pending, true)) return;
   pending_.push_back(&connection);
 }
@@ -69,7 +69,7 @@ void OfiConnections::attend(OfiConnection& connection) noexcept {
 void OfiConnections::fail(OfiConnection& connection, std::string why) noexcept {
   connection.state = State::failing;
   connection.failure = std::move(why);
-  attend(connection);
+  add_pending(connection);
 }
 
 void OfiConnections::break_off(OfiConnection& connection, std::string_view why) noexcept {

@@ -1,7 +1,7 @@
 // OfiConnections: the connections of a libfabric link, from their making to their end.
 //
 //   OfiConnection* connection = connections.make(peer, address, why_not);
-//   connections.attend(*connection);                       // something is due: it is pending
+//   connections.add_pending(*connection);                       // something is due: it is pending
 //   connections.break_off(*connection, "why");
 //
 // States of a connection:  handshake (hello sent, or to be sent) -> open -> closed or broken.
@@ -95,15 +95,15 @@ class OfiConnections {
   // From now on of() finds no connection of the peer.
   void detach(PeerId peer) noexcept { by_peer_[peer] = nullptr; }
 
-  void attend(OfiConnection& connection) noexcept;
+  void add_pending(OfiConnection& connection) noexcept;
   const std::vector<OfiConnection*>& pending() const noexcept { return pending_; }
   // Calls each(connection) for one step of each pending connection. False: it needs no more attention.
   template <class Each>
-  void attend_pending(Each each) {
+  void for_each_pending(Each each) {
     attending_.swap(pending_);
     for (OfiConnection* connection : attending_) {
       connection->pending = false;
-      if (each(*connection)) attend(*connection);
+      if (each(*connection)) add_pending(*connection);
     }
     attending_.clear();
   }

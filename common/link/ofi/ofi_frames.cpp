@@ -82,7 +82,7 @@ SendStatus OfiFrames::send(PeerId peer, Meta meta, const Slice* slices, int coun
   if (!connection->stalled) {
     connection->stalled = true;
     connection->quiet_since = shared_.present.now();
-    connections_.attend(*connection);
+    connections_.add_pending(*connection);
   }
   return data ? SendStatus::again : hold(*connection, meta, slices, count, payload);
 }
@@ -169,7 +169,7 @@ void OfiFrames::keep(OfiConnection& connection, std::uint32_t sequence,
                                                   ", got " + std::to_string(sequence));
   if (connection.early.empty()) connection.gap_since = shared_.present.now();
   connection.early.try_emplace(sequence, frame.begin(), frame.end());
-  connections_.attend(connection);
+  connections_.add_pending(connection);
 }
 
 }  // namespace lfc

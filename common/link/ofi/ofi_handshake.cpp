@@ -84,7 +84,7 @@ void OfiHandshake::on_hello(std::span<const std::byte> payload) {
   }
   connection->ack_due = true;
   connection->next_try = {};
-  connections_.attend(*connection);
+  connections_.add_pending(*connection);
 }
 
 void OfiHandshake::on_hello_ack(OfiConnection& connection,
@@ -133,10 +133,10 @@ OfiHandshake::Sent OfiHandshake::send(OfiConnection& connection, FrameType type,
 void OfiHandshake::repeat(OfiConnection& connection) noexcept {
   if (connection.state == State::open) connection.ack_due = true;
   connection.next_try = shared_.present.now() + kLongestPause;
-  connections_.attend(connection);
+  connections_.add_pending(connection);
 }
 
-bool OfiHandshake::attend(OfiConnection& connection, Clock::time_point now) noexcept {
+bool OfiHandshake::advance(OfiConnection& connection, Clock::time_point now) noexcept {
   const bool knows_slot = connection.remote_slot != OfiConnection::kUnknown;
   const bool closing = connection.state == State::closing;
   const bool frame_due =

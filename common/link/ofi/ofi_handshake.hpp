@@ -4,7 +4,7 @@
 //
 //   handshake.on_hello(payload);
 //   handshake.on_hello_ack(connection, payload);
-//   bool goes_on = handshake.attend(connection, now);      // sends due frames; false: it has ended
+//   bool goes_on = handshake.advance(connection, now);     // sends due frames; false: it has ended
 //
 // Threads: as Link.
 #pragma once
@@ -29,7 +29,7 @@ class OfiHandshake {
 
   void on_hello(std::span<const std::byte> payload);
   void on_hello_ack(OfiConnection& connection, std::span<const std::byte> payload) noexcept;
-  bool attend(OfiConnection& connection, Clock::time_point now) noexcept;
+  bool advance(OfiConnection& connection, Clock::time_point now) noexcept;
   // The provider lost a handshake frame: it is sent again.
   void repeat(OfiConnection& connection) noexcept;
 

@@ -105,7 +105,7 @@ bool OfiLink::connect(PeerId peer, const Address& address, std::string& why_not)
   }
   OfiConnection* connection = connections_.make(peer, address, why_not);
   if (connection == nullptr) return false;
-  connections_.attend(*connection);
+  connections_.add_pending(*connection);
   return true;
 }
 
@@ -113,14 +113,14 @@ void OfiLink::close(PeerId peer) noexcept {
   OfiConnection* connection = connections_.of(peer);
   if (connection == nullptr) return;
   connections_.detach(peer);
-  const bool tell = connection->state == State::open ||
-                    (connection->state == State::handshake && connection->sent_hello);
-  connection->state = tell ? State::closing : State::closed;
+  const bool notify = connection->state == State::open ||
+                      (connection->state == State::handshake && connection->sent_hello);
+  connection->state = notify ? State::closing : State::closed;
   connection->next_try = {};
   connection->quiet_since = shared_.present.now();
   connection->probe.stop();
-  if (tell) {
-    connections_.attend(*connection);
+  if (notify) {
+    connections_.add_pending(*connection);
   } else {
     connections_.drop_held(*connection);
   }
@@ -153,8 +153,8 @@ int OfiLink::poll() noexcept {
   }
   if (!connections_.pending().empty()) {
     const Clock::time_point now = shared_.present.now();
-    connections_.attend_pending(
-        [&](OfiConnection& connection) { return attend_to(connection, now); });
+    connections_.for_each_pending(
+        [&](OfiConnection& connection) { return serve(connection, now); });
   }
   shared_.transfers.retry();
   return events;
@@ -227,13 +227,13 @@ void OfiLink::on_frame(std::span<const std::byte> bytes) noexcept {
   frames_.arrived(connection, header.sequence, frame);
 }
 
-bool OfiLink::attend_to(OfiConnection& connection, Clock::time_point now) noexcept {
+bool OfiLink::serve(OfiConnection& connection, Clock::time_point now) noexcept {
   if (connection.state == State::failing) connections_.break_off(connection, connection.failure);
   if (connection.state == State::broken || connection.state == State::closed) return false;
 
   if (!connection.held.empty() && !frames_.send_held(connection)) return false;
   const bool closing = connection.state == State::closing;
-  if (!handshake_.attend(connection, now)) return false;
+  if (!handshake_.advance(connection, now)) return false;
   if (closing && now - connection.quiet_since > kGiveUpClosing) {
     connection.state = State::closed;
     connections_.drop_held(connection);
@@ -256,9 +256,9 @@ void OfiLink::watch(OfiConnection& connection, Clock::time_point now) {
   connection.probe.start(std::as_bytes(std::span(connection.raw_address)));
   std::string why;
   switch (connection.probe.poll(why)) {
-    case PeerProbe::Answer::none: break;
-    case PeerProbe::Answer::alive: connection.quiet_since = now; break;
-    case PeerProbe::Answer::dead: connections_.break_off(connection, why); break;
+    case PeerProbe::Outcome::none: break;
+    case PeerProbe::Outcome::alive: connection.quiet_since = now; break;
+    case PeerProbe::Outcome::dead: connections_.break_off(connection, why); break;
   }
 }
 

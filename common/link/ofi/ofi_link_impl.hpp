@@ -58,7 +58,7 @@ class OfiLink final : public Link {
   void on_error() noexcept;
   void on_frame(std::span<const std::byte> frame) noexcept;
   // Takes one step. False: the connection needs no more attention.
-  bool attend_to(OfiConnection& connection, Clock::time_point now) noexcept;
+  bool serve(OfiConnection& connection, Clock::time_point now) noexcept;
   void watch(OfiConnection& connection, Clock::time_point now);
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,
                  std::uint64_t address, const LinkRegion& remote_region, std::size_t size,

@@ -11,7 +11,7 @@ namespace lfc {
 namespace {
 
 // Other errors are local (no port left, ...) and prove nothing about the peer.
-bool says_dead(int error) noexcept {
+bool is_loss(int error) noexcept {
   return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH ||
          error == ENETUNREACH || error == EHOSTDOWN;
 }
@@ -38,19 +38,19 @@ void PeerProbe::stop() noexcept {
   failed_ = 0;
 }
 
-PeerProbe::Answer PeerProbe::poll(std::string& why) {
-  if (!running()) return Answer::none;
+PeerProbe::Outcome PeerProbe::poll(std::string& why) {
+  if (!running()) return Outcome::none;
   int error = failed_;
   if (error == 0) {
     pollfd entry{socket_, POLLOUT, 0};
-    if (::poll(&entry, 1, 0) <= 0) return Answer::none;
+    if (::poll(&entry, 1, 0) <= 0) return Outcome::none;
     socklen_t size = sizeof error;
     if (::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   }
   stop();
-  if (!says_dead(error)) return Answer::alive;
+  if (!is_loss(error)) return Outcome::alive;
   why = std::strerror(error);
-  return Answer::dead;
+  return Outcome::dead;
 }
 
 }  // namespace lfc

@@ -6,7 +6,7 @@
 //
 //   PeerProbe probe;
 //   probe.start(address);                        // the peer's listening address
-//   switch (probe.poll(why)) { case PeerProbe::Answer::dead: give_up(why); ... }
+//   switch (probe.poll(why)) { case PeerProbe::Outcome::dead: give_up(why); ... }
 //
 // Nothing is sent over the connection, and nothing blocks.
 #pragma once
@@ -20,7 +20,7 @@ namespace lfc {
 
 class PeerProbe {
  public:
-  enum class Answer : std::uint8_t { none, alive, dead };
+  enum class Outcome : std::uint8_t { none, alive, dead };
 
   PeerProbe() = default;
   ~PeerProbe() { stop(); }
@@ -33,7 +33,7 @@ class PeerProbe {
   bool running() const noexcept { return socket_ >= 0; }
   // Returns `none` while the kernel has not replied; another result ends the probe. `dead` is certain, and `why` is the
   // reason; in doubt the result is `alive`. Does not wait.
-  Answer poll(std::string& why);
+  Outcome poll(std::string& why);
 
  private:
   int socket_ = -1;

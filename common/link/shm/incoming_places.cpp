@@ -77,7 +77,7 @@ void IncomingPlaces::note_deaths() {
     for (const auto& in : *list) {
       if (in->ending || !in->watch.dead()) continue;
       // An orderly goodbye just before is found in the claim.
-      in->died = segment_.claim(in->place).state != PlaceState::closing;
+      in->exited = segment_.claim(in->place).state != PlaceState::closing;
       in->ending = true;
       call_attention();
     }
@@ -88,7 +88,7 @@ IncomingPlaces::Lost IncomingPlaces::sort_out() {
   Lost lost;
   std::erase_if(active_, [&](std::unique_ptr<Incoming>& in) {
     if (in->corrupt) lost.emplace_back(in->peer, "the peer broke the protocol of the ring");
-    if (in->emptied && in->died) lost.emplace_back(in->peer, kDied);
+    if (in->emptied && in->exited) lost.emplace_back(in->peer, kExited);
     if (in->emptied && in->peer != kNoPeer) {
       known_[in->place] = false;
       segment_.free(in->place);

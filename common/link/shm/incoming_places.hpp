@@ -2,7 +2,7 @@
 // are no longer read until their senders release them, and new claims.
 //
 //   IncomingPlaces places(std::move(segment));
-//   if (places.changed()) [[unlikely]] { places.take_note(); attend(); }
+//   if (places.changed()) [[unlikely]] { places.take_note(); serve_claims(); }
 //   places.for_each_new_claim([&](std::uint32_t place, Claim claim) {
 //     places.add(places.incoming_at(place, claim, places.claimant(place, claim)), wanted); });
 //   for (const auto& [peer, why] : places.sort_out()) lose(peer, why);     // frees those that are emptied
@@ -34,7 +34,7 @@ inline bool counts_alike(const SegmentName& own, const SegmentName& peer) noexce
 }
 
 // The reason of a loss for the user: the process has ended.
-inline constexpr const char* kDied =
+inline constexpr const char* kExited =
     "its process ended without a goodbye (did it crash, was it killed, or did it end without "
     "MPI_Finalize?)";
 
@@ -46,7 +46,7 @@ struct Incoming {
   RingReader reader;
   PeerId peer = kNoPeer;  // kNoPeer: refused or closed, no longer read
   bool ending = false;    // the sender has closed the place or has ended
-  bool died = false;      // which of the two
+  bool exited = false;    // which of the two
   bool emptied = false;   // ending, and nothing is left
   bool corrupt = false;
   std::uint32_t place;

@@ -124,11 +124,11 @@ class ShmLink final : public Link {
   void lose(PeerId peer, const char* why);
   // The slow paths of poll(), kept out of its way.
   [[gnu::noinline]] void look_after(Incoming& in, RingReader::Peek found) noexcept;
-  [[gnu::noinline]] void attend();
+  [[gnu::noinline]] void serve_claims();
   void attach(std::uint32_t place, Claim claim, const std::optional<Address>& from);
   bool admit(Incoming& in, const Address& from);
   void report_failures();
-  [[gnu::noinline]] void check_lives();
+  [[gnu::noinline]] void check_processes();
 
   const ShmOptions options_;
   IncomingPlaces places_;
@@ -169,7 +169,7 @@ bool ShmLink::connect(PeerId peer, const Address& address, std::string& why_not)
       RemotePlace::claim(name, max_payload(), own_address_, why_not,
                          counts_alike(places_.segment().name(), name) ? nullptr : &process);
   if (!place) {
-    if (has_ended(address)) why_not = kDied;
+    if (has_ended(address)) why_not = kExited;
     return false;
   }
   if (!counts_alike(places_.segment().name(), name)) watch = ProcessWatch(std::move(process));
@@ -229,9 +229,9 @@ ShmLink::Armed ShmLink::arm() noexcept {
 
 [[gnu::flatten]] int ShmLink::poll() noexcept {
   if (places_.changed()) [[unlikely]]
-    attend();
+    serve_claims();
   if (++polls_ % kPollsPerClock == 0) [[unlikely]]
-    check_lives();
+    check_processes();
   int events = 0;
   const std::size_t count = places_.active().size();
   std::size_t at = turn_ < count ? turn_ : 0;
@@ -288,7 +288,7 @@ void ShmLink::lose(PeerId peer, const char* why) {
   sink_.on_broken(peer, *this, why);
 }
 
-void ShmLink::attend() {
+void ShmLink::serve_claims() {
   places_.take_note();
   for (const auto& [peer, why] : places_.sort_out()) lose(peer, why);
   places_.note_goodbyes();
@@ -311,7 +311,7 @@ bool ShmLink::admit(Incoming& in, const Address& from) {
   const SegmentName name = *segment_of(from);
   const bool dead =
       may_open(places_.segment().name().space, name.space) ? is_gone(name.memory) : in.watch.dead();
-  if (!in.ending && dead) in.ending = in.died = true;
+  if (!in.ending && dead) in.ending = in.exited = true;
   const PeerId peer = sink_.on_connect(*this, from);
   if (peer == kNoPeer) return false;
   if (Incoming* earlier = places_.find(peer)) {
@@ -319,7 +319,7 @@ bool ShmLink::admit(Incoming& in, const Address& from) {
     if (places_.segment().claim(earlier->place).state != PlaceState::closing) return false;
     earlier->ending = true;
     take_frames(*earlier, static_cast<int>(places_.segment().shape().slots));
-    earlier->died = false;
+    earlier->exited = false;
     if (earlier->peer == kNoPeer) return false;  // the sink closed it meanwhile
     places_.let_go(*earlier);
   }
@@ -335,7 +335,7 @@ void ShmLink::report_failures() {
 }
 
 // Checks at intervals, by the kernel, whether the processes at the other ends still run.
-void ShmLink::check_lives() {
+void ShmLink::check_processes() {
   const Clock::time_point now = Clock::now();
   if (now < next_check_) return;
   next_check_ = now + kCheckInterval;
@@ -347,7 +347,7 @@ void ShmLink::check_lives() {
       out->end(Outgoing::State::gone);
     } else if (out->watch->dead() && places_.find(peer) == nullptr) {
       // With an incoming place its last frames come first, then the loss.
-      fail(*out, kDied);
+      fail(*out, kExited);
     }
   }
 }

@@ -65,12 +65,12 @@ bool SimLink::connect(PeerId peer, const Address& address, std::string& why_not)
     return false;
   }
   remote = Remote{Remote::State::connecting, node, address.identity().tag, ++fabric_.connections_};
-  greet(remote, FrameType::hello, peer);
+  send_hello(remote, FrameType::hello, peer);
   return true;
 }
 
 // hello and hello_ack: the index under which we know the peer, and our address.
-void SimLink::greet(Remote& remote, FrameType type, PeerId index) {
+void SimLink::send_hello(Remote& remote, FrameType type, PeerId index) {
   const Slice slices[] = {{&index, sizeof index}, {own_address_.data(), own_address_.size()}};
   transmit(remote, type == FrameType::hello ? kNoPeer : remote.their_index, {type}, slices, 2);
 }
@@ -82,7 +82,7 @@ void SimLink::close(PeerId peer) noexcept {
     remote.state = Remote::State::closing;  // goodbye can be sent once the peer has replied
     return;
   }
-  if (remote.state == Remote::State::connected) say_goodbye(remote);
+  if (remote.state == Remote::State::connected) send_goodbye(remote);
   remote = Remote{};
 }
 
@@ -93,7 +93,7 @@ void SimLink::abandon(PeerId peer) noexcept {
   complete_copies(gone);
 }
 
-void SimLink::say_goodbye(Remote& remote) {
+void SimLink::send_goodbye(Remote& remote) {
   transmit(remote, remote.their_index, {FrameType::goodbye}, nullptr, 0);
 }
 
@@ -183,7 +183,7 @@ void SimLink::handle_frame(SimFabric::Event& event) {
       if (payload.size() < sizeof remote.their_index) return drop();
       std::memcpy(&remote.their_index, payload.data(), sizeof remote.their_index);
       if (remote.state == Remote::State::closing) {
-        say_goodbye(remote);
+        send_goodbye(remote);
         remote = Remote{};
       } else {
         remote.state = Remote::State::connected;
@@ -234,7 +234,7 @@ void SimLink::handle_hello(SimFabric::Event& event, const Header& header) {
   remote.key = address->identity().tag;
   remote.their_index = their_index;
   remote.expected_sequence = header.sequence + 1;
-  greet(remote, FrameType::hello_ack, peer);
+  send_hello(remote, FrameType::hello_ack, peer);
 }
 
 // The hello arrives again at the next tick.

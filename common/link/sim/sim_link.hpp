@@ -56,8 +56,8 @@ class SimLink final : public Link {
   Remote& at(PeerId peer);
   static std::optional<SimFabric::Node> node_of(const Address& address) noexcept;
   void transmit(Remote& remote, std::uint32_t source, Meta meta, const Slice* slices, int count);
-  void say_goodbye(Remote& remote);
-  void greet(Remote& remote, FrameType type, PeerId index);
+  void send_goodbye(Remote& remote);
+  void send_hello(Remote& remote, FrameType type, PeerId index);
   void handle_frame(SimFabric::Event& event);
   void handle_hello(SimFabric::Event& event, const Header& header);
   void defer_hello(SimFabric::Event& event);

@@ -117,8 +117,8 @@ inline std::string seconds_text(std::chrono::milliseconds time) {
 }
 
 // The reason of a loss: silence, ...
-inline std::string no_answer(const Connection& connection, std::chrono::milliseconds lasts,
-                             const char* meanwhile) {
+inline std::string no_reply_text(const Connection& connection, std::chrono::milliseconds lasts,
+                                 const char* meanwhile) {
   return connection.ends() + ": its node has acknowledged nothing for " + seconds_text(lasts) +
          ", " + meanwhile +
          " (is it down, or its cable unplugged, or does a firewall drop packets?)";
@@ -126,7 +126,7 @@ inline std::string no_answer(const Connection& connection, std::chrono::millisec
 // ... an end that the peer's kernel reported without a goodbye of its process; ...
 inline std::string no_goodbye(const Connection& connection, const char* what) {
   return connection.ends() + ": " + what + ", last heard " +
-         seconds_text(connection.socket.since_heard()) +
+         seconds_text(connection.socket.since_received()) +
          " ago (did its process crash, was it killed, or did it end without MPI_Finalize?)";
 }
 // ... too little memory in this process; ...
@@ -137,7 +137,7 @@ inline std::string no_memory(const Connection& connection) {
 // ... or another error on this node.
 inline std::string no_way(const Connection& connection, int error) {
   return connection.ends() + ": " + std::strerror(error) + ", last heard " +
-         seconds_text(connection.socket.since_heard()) +
+         seconds_text(connection.socket.since_received()) +
          " ago (is an interface down, or a route gone?)";
 }
 

@@ -72,8 +72,8 @@ void Connections::end(Connection& connection, std::string_view why) {
 // ETIMEDOUT comes from the kernel's keep-alive, which watches connections without data on the way.
 void Connections::end_with_errno(Connection& connection, int error) {
   if (error == ETIMEDOUT)
-    end(connection, no_answer(connection, options.peer_timeout,
-                              "although the kernel has sent probes again and again"));
+    end(connection, no_reply_text(connection, options.peer_timeout,
+                                  "although the kernel has sent probes again and again"));
   else if (error == ECONNRESET || error == EPIPE)
     end(connection, no_goodbye(connection, std::strerror(error)));
   else if (error == ENOMEM)

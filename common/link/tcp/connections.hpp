@@ -90,7 +90,7 @@ class Connections {
 
   bool need_attention() const noexcept { return attention_; }
   void call_attention() noexcept { attention_ = true; }
-  void attended() noexcept { attention_ = false; }
+  void clear_attention() noexcept { attention_ = false; }
   bool timed() const noexcept { return timed_; }
 
  private:

@@ -22,7 +22,7 @@ HeaderFault front_header(std::span<const std::byte> bytes, std::uint32_t key, He
 bool is_close(int error) noexcept { return error == ECONNRESET || error == EPIPE; }
 
 // Whether the proof comes from the process whose key our hello was made with.
-bool is_answer(const Connection& connection, std::span<const std::byte> proof) {
+bool is_reply(const Connection& connection, std::span<const std::byte> proof) {
   Key given;
   std::memcpy(&given, proof.data(), sizeof given);
   return given == ack_proof(connection.address->identity(), connection.link, connection.nonce);
@@ -170,7 +170,7 @@ int Handshake::receive_reply(Connection& connection) {
   const bool is_ack =
       fault == HeaderFault::none && header.length == sizeof(Key) && type == FrameType::hello_ack;
   if (is_ack && bytes.size() < sizeof header + sizeof(Key)) return 0;
-  if (!is_ack || !is_answer(connection, bytes.subspan(sizeof header, sizeof(Key)))) {
+  if (!is_ack || !is_reply(connection, bytes.subspan(sizeof header, sizeof(Key)))) {
     it_.counters.add(Counter::frames_dropped);
     it_.connections.end(connection,
                         connection.ends() + ": replied to the hello with another frame");
@@ -220,11 +220,13 @@ void Handshake::check_hello(Connection& connection, std::span<const std::byte> h
   const auto head = load_pod<HelloHead>(hello.data());
   const std::span<const std::byte> from = hello.subspan(sizeof head);
   if (!(head.proof == hello_proof(it_.identity, it_.link.name(), head.nonce, from))) return;
-  if (std::find(heard_.begin(), heard_.end(), head.nonce) != heard_.end()) return;
+  if (std::find(accepted_nonces_.begin(), accepted_nonces_.end(), head.nonce) !=
+      accepted_nonces_.end())
+    return;
   std::optional<Address> address = Address::parse(from);
   // A genuine address has no key, and is not this process's own.
   if (!address || address->has_key() || address->identity().name == it_.identity.name) return;
-  heard_.push_back(head.nonce);
+  accepted_nonces_.push_back(head.nonce);
   connection.nonce = head.nonce;
   connection.from = it_.own_ip.text();
   connection.to = connection.caller ? connection.caller->text() : "unknown";

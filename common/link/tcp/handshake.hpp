@@ -66,7 +66,7 @@ class Handshake {
                     std::span<const std::byte> payload);
 
   const Parts it_;
-  std::vector<Key> heard_;  // nonces of accepted hellos
+  std::vector<Key> accepted_nonces_;  // nonces of accepted hellos
 };
 
 }  // namespace lfc::tcp

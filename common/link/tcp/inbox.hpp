@@ -63,26 +63,26 @@ class Inbox {
   // Reads at most `limit` bytes; `error`: errno has the reason.
   Got read(int fd, std::size_t limit = kNoLimit) noexcept {
     make_room();
-    asked_ = std::min(limit, capacity_ - end_);
-    if (fault(Fault::read_short)) asked_ = std::min<std::size_t>(asked_, 5);
-    if (asked_ == 0) {  // the buffer is full of a hello that is too long
+    requested_ = std::min(limit, capacity_ - end_);
+    if (fault(Fault::read_short)) requested_ = std::min<std::size_t>(requested_, 5);
+    if (requested_ == 0) {  // the buffer is full of a hello that is too long
       got_ = 0;
       return Got::nothing;
     }
-    return take(::recv(fd, buffer_.get() + end_, asked_, MSG_DONTWAIT), nullptr, 0);
+    return take(::recv(fd, buffer_.get() + end_, requested_, MSG_DONTWAIT), nullptr, 0);
   }
 
   // Reads `size` bytes to `destination`, and up to kBeyond of the following bytes into the (empty) buffer.
   Got read_to(int fd, void* destination, std::size_t size, std::size_t& taken) noexcept {
     make_room();
     std::array<iovec, 2> pieces{{{destination, size}, {buffer_.get() + end_, kBeyond}}};
-    asked_ = size;
+    requested_ = size;
     return take(::readv(fd, pieces.data(), pieces.size()), &taken, size);
   }
 
   std::size_t last_read() const noexcept { return got_; }  // bytes
   // The last read returned as many bytes as it requested, so more may be there.
-  bool more_likely() const noexcept { return got_ >= asked_; }
+  bool more_likely() const noexcept { return got_ >= requested_; }
 
  private:
   // With less room than this a read would be cut short for the buffer's sake.
@@ -109,7 +109,7 @@ class Inbox {
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::size_t asked_ = 0;
+  std::size_t requested_ = 0;
   std::size_t got_ = 0;
 };
 

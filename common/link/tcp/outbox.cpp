@@ -17,8 +17,8 @@ constexpr std::size_t kGather = 2048;  // up to here a copy is cheaper than a lo
 constexpr std::size_t kSmall = 4096;   // frames that may join a backlog
 // And control frames until so many more, also behind a half-written frame of any size.
 const std::size_t kReserve = limits::kTcpPlaced + 32 * 1024;
-const std::size_t kAnswers =  // and one answer to each operation
-    limits::kTcpOperations * (kPrefix + sizeof(Answer));
+const std::size_t kReplies =  // and one answer to each operation
+    limits::kTcpOperations * (kPrefix + sizeof(Reply));
 constexpr int kMaxSlices = 12;
 constexpr std::array<std::byte, 8> kPadding{};
 
@@ -60,7 +60,7 @@ void gather(std::byte* out, std::uint64_t word, const Slice* slices, int count,
 bool Outbox::refuses(std::size_t size, Class what) const noexcept {
   const std::size_t waiting = backlog_size();
   if (what == Class::control) return waiting >= limits::kTcpBacklog + kReserve;
-  if (what == Class::answer) return waiting >= limits::kTcpBacklog + kReserve + kAnswers;
+  if (what == Class::reply) return waiting >= limits::kTcpBacklog + kReserve + kReplies;
   // Behind a half-written segment one frame of any size may wait, lest bulk data starve it.
   return waiting != 0 && (size > kSmall || waiting >= limits::kTcpBacklog);
 }
@@ -223,11 +223,10 @@ void Outbox::start_segment() {
     const bool gone = memory_.access(bulk.region, head.address, size,
                                      [](const std::byte* bytes) { return bytes == nullptr; });
     if (gone) {
-      const Answer answer{bulk.operation, static_cast<std::uint32_t>(Result::bad_address), 0};
-      const Slice slice{&answer, sizeof answer};
+      const Reply reply{bulk.operation, static_cast<std::uint32_t>(Result::bad_address), 0};
+      const Slice slice{&reply, sizeof reply};
       append_frame(
-          {encode_prefix({sizeof answer, kAnswer, 0, 0}, sequence_++), &slice, 1, sizeof answer},
-          0);
+          {encode_prefix({sizeof reply, kReply, 0, 0}, sequence_++), &slice, 1, sizeof reply}, 0);
       finish_bulk();
       return;
     }

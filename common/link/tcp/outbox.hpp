@@ -30,7 +30,7 @@ class Outbox {
  public:
   // The order in which a growing backlog refuses frames: data first, then control, last the link's own
   // answers. The number of answers is bounded by limits::kTcpOperations.
-  enum class Class : std::uint8_t { data, control, answer };
+  enum class Class : std::uint8_t { data, control, reply };
   // A put (bytes at `source`), or the answer to a get (bytes of a region).
   struct Bulk {
     Kind kind;

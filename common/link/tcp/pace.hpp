@@ -1,4 +1,4 @@
-// Pace: the interval in polls between two calls of epoll_wait(). It is 1 at first. After kPatience calls in a row
+// Pace: the interval in polls between two calls of epoll_wait(). It is 1 at first. After kFruitless calls in a row
 // without an event it is kAlone, or kBesideActive while other connections are read directly.
 //
 //   if (pace.is_due()) pace.looked(count > 0, !active.empty());
@@ -13,7 +13,7 @@ namespace lfc::tcp {
 
 class Pace {
  public:
-  static constexpr std::uint32_t kPatience = 32;  // fruitless looks before they become rarer
+  static constexpr std::uint32_t kFruitless = 32;  // fruitless looks before they become rarer
   static constexpr std::uint32_t kBesideActive = 16;
   static constexpr std::uint32_t kAlone = 8;
 
@@ -21,7 +21,7 @@ class Pace {
   bool is_due() noexcept { return polls_left_ == 0 || --polls_left_ == 0; }
   void looked(bool found, bool beside_active) noexcept {
     fruitless_ = found ? 0 : fruitless_ + 1;
-    polls_left_ = fruitless_ < kPatience ? 1 : beside_active ? kBesideActive : kAlone;
+    polls_left_ = fruitless_ < kFruitless ? 1 : beside_active ? kBesideActive : kAlone;
   }
   void hurry() noexcept { polls_left_ = 0; }
 

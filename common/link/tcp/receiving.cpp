@@ -20,7 +20,7 @@ bool is_acceptable(const Prefix& prefix) noexcept {
   switch (prefix.kind) {
     case kGoodbye: return prefix.length == 0;
     case kGet: return prefix.length == sizeof(BulkHead);
-    case kAnswer: return prefix.length == sizeof(Answer);
+    case kReply: return prefix.length == sizeof(Reply);
     case kPut:
     case kGetData:
       return prefix.length > sizeof(BulkHead) &&
@@ -155,7 +155,7 @@ bool Receiving::handle(Connection& connection, const Prefix& prefix,
   switch (prefix.kind) {
     case kGoodbye: connections_.end(connection, {}); return true;
     case kGet: return serve_get(connection, load_pod<BulkHead>(payload.data()));
-    case kAnswer: return finish_operation(connection, load_pod<Answer>(payload.data()));
+    case kReply: return finish_operation(connection, load_pod<Reply>(payload.data()));
     default:
       sink_.on_frame(connection.peer,
                      {static_cast<FrameType>(prefix.kind), prefix.tag, prefix.credits}, payload);
@@ -253,29 +253,29 @@ void Receiving::landed(Connection& connection, std::size_t size) {
   if (landing.active() || !landing.last) return;
   if (landing.kind == kGetData) {
     complete(connection, landing.operation, Result::ok);
-  } else if (!answer(connection, landing.operation,
-                     landing.refused ? Result::bad_address : Result::ok)) {
+  } else if (!reply(connection, landing.operation,
+                    landing.refused ? Result::bad_address : Result::ok)) {
     violation(connection, "puts without end, and reads no answer");
   }
 }
 
-bool Receiving::answer(Connection& connection, OpRef operation, Result result) {
+bool Receiving::reply(Connection& connection, OpRef operation, Result result) {
   if (!connection.is(State::established)) return true;
-  const Answer payload{operation, static_cast<std::uint32_t>(result), 0};
+  const Reply payload{operation, static_cast<std::uint32_t>(result), 0};
   const Slice slice{&payload, sizeof payload};
-  return sending_.send_frame(connection, {0, kAnswer, 0, 0}, &slice, 1, Outbox::Class::answer) !=
+  return sending_.send_frame(connection, {0, kReply, 0, 0}, &slice, 1, Outbox::Class::reply) !=
          SendStatus::again;
 }
 
 // --- Remote memory: the origin ---
 
-bool Receiving::finish_operation(Connection& connection, const Answer& answer) {
-  const auto result = static_cast<Result>(answer.result);
-  if (answer.result > static_cast<std::uint32_t>(Result::not_supported)) return false;
-  const Pending* pending = connections_.operations().find(answer.operation, connection.peer);
+bool Receiving::finish_operation(Connection& connection, const Reply& reply) {
+  const auto result = static_cast<Result>(reply.result);
+  if (reply.result > static_cast<std::uint32_t>(Result::not_supported)) return false;
+  const Pending* pending = connections_.operations().find(reply.operation, connection.peer);
   // A successful get ends with its last byte, not with an answer.
   if (pending == nullptr || (pending->destination != nullptr && result == Result::ok)) return false;
-  complete(connection, answer.operation, result);
+  complete(connection, reply.operation, result);
   return true;
 }
 

@@ -34,12 +34,12 @@ class Receiving {
   int deliver(Connection& connection, int budget);
   bool handle(Connection& connection, const Prefix& prefix, std::span<const std::byte> payload);
   bool serve_get(Connection& connection, const BulkHead& head);
-  bool finish_operation(Connection& connection, const Answer& answer);
+  bool finish_operation(Connection& connection, const Reply& reply);
   bool begin_landing(Connection& connection, const Prefix& prefix, const BulkHead& head);
   void land_buffered(Connection& connection);
   Inbox::Got land_directly(Connection& connection);
   void landed(Connection& connection, std::size_t size);
-  bool answer(Connection& connection, OpRef operation, Result result);
+  bool reply(Connection& connection, OpRef operation, Result result);
   void complete(Connection& connection, OpRef operation, Result result);
   void violation(Connection& connection, std::string_view what);
 

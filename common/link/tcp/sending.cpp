@@ -19,13 +19,13 @@ constexpr std::uint64_t kStuckPeriod = 16;
 SendStatus Sending::send_on(Connection& connection, Prefix prefix, const Slice* slices, int count,
                             Outbox::Class what, bool more) noexcept {
   const bool large = total_size(slices, count) > kBatchedFrame;
-  const Batch answer =
+  const Batch allowed =
       armed_ || large || more ? Batch::no : sink_.may_batch(connection.burst.is_stream());
-  if (answer == Batch::never) connection.burst.pause();
-  const bool timed = answer == Batch::watched && prefix.kind != kGet;  // a get waits for its reply
+  if (allowed == Batch::never) connection.burst.pause();
+  const bool timed = allowed == Batch::watched && prefix.kind != kGet;  // a get waits for its reply
   const std::chrono::nanoseconds now = timed ? Clock::now().time_since_epoch() : Clock::duration{};
   const bool batch =
-      answer == Batch::turn || (timed && is_worth_batching(connection, now)) || (more && !armed_);
+      allowed == Batch::turn || (timed && is_worth_batching(connection, now)) || (more && !armed_);
   const bool joins = connection.out.has_batch();
   const SendStatus status =
       connection.out.send(connection.fd(), prefix, slices, count, what, batch);

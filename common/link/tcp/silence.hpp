@@ -18,7 +18,7 @@ namespace lfc::tcp {
 struct VitalSigns {
   unsigned probes = 0;   // of a closed window, since the last answer
   unsigned retries = 0;  // retransmissions since the last acknowledgement of new data
-  std::chrono::milliseconds since_heard{
+  std::chrono::milliseconds since_received{
       0};  // since the last acknowledgement, also one of no new data
 };
 
@@ -32,9 +32,9 @@ class Silence {
 
   // True: no acknowledgement has come for the given time, although the kernel has retransmitted or probed.
   bool look(Clock::time_point now, const VitalSigns& signs, Duration timeout) noexcept {
-    const Clock::time_point heard = now - signs.since_heard;
-    if (heard > heard_ + kTick) {
-      heard_ = heard;
+    const Clock::time_point received = now - signs.since_received;
+    if (received > received_ + kTick) {
+      received_ = received;
       retries_ = signs.retries;
       since_ = kNever;
     }
@@ -63,7 +63,7 @@ class Silence {
   // One lost packet is no silence. Linux also ignores a probe within half a second of the one before.
   static constexpr unsigned kTries = 3;
   static constexpr Duration kTick{20};  // the kernel's times are coarse
-  Clock::time_point heard_{};
+  Clock::time_point received_{};
   unsigned retries_ = 0;              // then
   Clock::time_point since_ = kNever;  // since then a reply has been due
   Duration lasts_{0};

@@ -24,15 +24,15 @@ void set(int fd, int level, int option, int value) noexcept {
 // Keep-alive notices a node that vanishes while nothing is under way to it; else see silence.hpp.
 void tune(int fd, const SocketOptions& options) noexcept {
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  const int patience = static_cast<int>(options.keep_alive.count());
-  const int idle = std::max(1, patience / 4);
-  const int interval = std::max(1, patience / 8);
+  const int timeout_s = static_cast<int>(options.keep_alive.count());
+  const int idle = std::max(1, timeout_s / 4);
+  const int interval = std::max(1, timeout_s / 8);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
   set(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval);
-  set(fd, IPPROTO_TCP, TCP_KEEPCNT, std::max(1, (patience - idle) / interval));
+  set(fd, IPPROTO_TCP, TCP_KEEPCNT, std::max(1, (timeout_s - idle) / interval));
   // A window that stays closed is probed ever more rarely; without this, up to two minutes apart.
-  set(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, std::clamp(patience * 1000 / 4, 1000, 120'000));
+  set(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, std::clamp(timeout_s * 1000 / 4, 1000, 120'000));
   if (options.send_buffer > 0) set(fd, SOL_SOCKET, SO_SNDBUF, options.send_buffer);
   if (options.receive_buffer > 0) set(fd, SOL_SOCKET, SO_RCVBUF, options.receive_buffer);
 }
@@ -159,7 +159,7 @@ VitalSigns Socket::vital_signs() const noexcept {
           std::chrono::milliseconds(info.tcpi_last_ack_recv)};
 }
 
-std::chrono::milliseconds Socket::since_heard() const noexcept {
+std::chrono::milliseconds Socket::since_received() const noexcept {
   const tcp_info info = info_of(fd_);
   return std::chrono::milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
 }

@@ -58,7 +58,7 @@ class Socket {
   bool is_ready() const noexcept;
   VitalSigns vital_signs() const noexcept;
   // Time since the last packet of the peer by the kernel's count, also for a connection that has ended.
-  std::chrono::milliseconds since_heard() const noexcept;
+  std::chrono::milliseconds since_received() const noexcept;
   std::optional<IpAddress> peer_address() const noexcept;
 
  private:

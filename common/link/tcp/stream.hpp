@@ -31,7 +31,7 @@ inline constexpr Kind kGoodbye = static_cast<Kind>(FrameType::goodbye);
 inline constexpr Kind kPut = 64;
 inline constexpr Kind kGet = 65;
 inline constexpr Kind kGetData = 66;
-inline constexpr Kind kAnswer = 67;
+inline constexpr Kind kReply = 67;
 
 inline constexpr std::size_t kPrefix = 8;
 
@@ -84,11 +84,11 @@ struct BulkHead {
 };
 static_assert(sizeof(BulkHead) == 32);
 
-struct Answer {
+struct Reply {
   OpRef operation;
   std::uint32_t result;  // enum Result
   std::uint32_t reserved;
 };
-static_assert(sizeof(Answer) == 16);
+static_assert(sizeof(Reply) == 16);
 
 }  // namespace lfc::tcp

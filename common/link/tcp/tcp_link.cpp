@@ -128,8 +128,8 @@ void TcpLink::close(PeerId peer) noexcept {
   // The replies to the peer's gets are void now. A put of ours may not continue, because the caller
   // takes its memory back.
   connection->out.abandon_bulk();
-  const SendStatus status = connection->out.send(connection->fd(), {0, kGoodbye, 0, 0}, nullptr, 0,
-                                                 Outbox::Class::answer);
+  const SendStatus status =
+      connection->out.send(connection->fd(), {0, kGoodbye, 0, 0}, nullptr, 0, Outbox::Class::reply);
   const State next = status == SendStatus::sent ? State::closing : State::dead;
   connection->state = next;
   connections_.note_deadline();

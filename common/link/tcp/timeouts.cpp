@@ -19,7 +19,7 @@ int Timeouts::discard(Connection& connection) noexcept {
 // Finishes the work that send(), close() and the rest of poll() have deferred: failed and closing connections,
 // cancelled operations.
 int Timeouts::end_failed() {
-  connections_.attended();
+  connections_.clear_attention();
   const std::vector<Operation*> cancelled = connections_.take_cancelled();
   std::vector<std::pair<Connection*, int>> failed;
   for (const auto& connection : connections_.all()) {
@@ -86,8 +86,8 @@ int Timeouts::check_peers() {
   }
   if (connections_.all().empty()) connections_.waiting.timer().run(Silence::Duration(0));
   for (Connection* connection : silent)
-    connections_.end(*connection, no_answer(*connection, connection->silence.lasts(),
-                                            "although data is on its way to it"));
+    connections_.end(*connection, no_reply_text(*connection, connection->silence.lasts(),
+                                                "although data is on its way to it"));
   return static_cast<int>(silent.size());
 }
 

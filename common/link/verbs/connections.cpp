@@ -144,7 +144,7 @@ bool Connections::connect(Connection& connection, std::string& why_not) {
 
 // --- Deadlines, and the end ---
 
-void Connections::attend(Connection& connection) noexcept {
+void Connections::add_pending(Connection& connection) noexcept {
   if (std::exchange(connection.pending, true)) return;
   pending_.push_back(&connection);
 }
@@ -152,11 +152,11 @@ void Connections::attend(Connection& connection) noexcept {
 void Connections::fail(Connection& connection, std::string_view why) noexcept {
   if (connection.state == State::closing) {
     connection.give_up = {};  // no process waits for the report
-    return attend(connection);
+    return add_pending(connection);
   }
   connection.state = State::failing;
   connection.failure = why;
-  attend(connection);
+  add_pending(connection);
 }
 
 void Connections::break_off(Connection& connection, std::string_view why) noexcept {

@@ -3,7 +3,7 @@
 //   Connection* connection = connections.make(peer, address, why_not);
 //   connection->theirs = offer;
 //   if (!connections.connect(*connection, why_not)) connections.break_off(*connection, why_not);
-//   connections.attend(*connection);                                  // something is due: it is pending
+//   connections.add_pending(*connection);                                  // something is due: it is pending
 //
 // Threads: as Link.
 #pragma once
@@ -54,15 +54,15 @@ class Connections {
 
   // --- Deadlines ---
 
-  void attend(Connection& connection) noexcept;
+  void add_pending(Connection& connection) noexcept;
   const std::vector<Connection*>& pending() const noexcept { return pending_; }
   // Calls each(connection) for each pending connection. False: it needs no more attention.
   template <class Each>
-  void attend_pending(Each each) {
+  void for_each_pending(Each each) {
     attending_.swap(pending_);
     for (Connection* connection : attending_) {
       connection->pending = false;
-      if (each(*connection)) attend(*connection);
+      if (each(*connection)) add_pending(*connection);
     }
     attending_.clear();
   }

@@ -230,7 +230,7 @@ void Frames::on_note(Connection& connection, std::uint8_t type) noexcept {
     connection.state = State::closing;
     connection.give_up = shared_.present.now() + std::chrono::seconds(1);
   }
-  connections_.attend(connection);
+  connections_.add_pending(connection);
 }
 
 void Frames::return_credits() noexcept {

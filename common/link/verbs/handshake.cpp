@@ -31,7 +31,7 @@ void Handshake::set_own_address(std::span<const std::byte> address) {
 void Handshake::request(Connection& connection) {
   connection.our_nonce = random_key();
   connection.wanted = connection.repeats_request = true;
-  connections_.attend(connection);
+  connections_.add_pending(connection);
 }
 
 bool Handshake::send_hello(Connection& connection, HelloPart::Kind kind) noexcept {
@@ -71,7 +71,7 @@ void Handshake::on_request(const Hello& hello) {
     if (!(known->their_nonce == nonce)) continue;
     // Our reply got lost, or is on its way.
     known->repeats_reply = known->state == State::setting_up || known->state == State::open;
-    if (known->repeats_reply) connections_.attend(*known);
+    if (known->repeats_reply) connections_.add_pending(*known);
     return;
   }
   const std::optional<Address> from = Address::parse(hello.address);
@@ -99,7 +99,7 @@ void Handshake::on_request(const Hello& hello) {
   }
   connection->repeats_reply = true;
   connection->next_try = {};
-  connections_.attend(*connection);
+  connections_.add_pending(*connection);
 }
 
 void Handshake::on_reply(const Hello& hello) {

@@ -24,8 +24,8 @@ class Health {
     const char* why;
   };
 
-  Health(Device& device, Clock::duration patience) noexcept
-      : device_(device), patience_(patience) {}
+  Health(Device& device, Clock::duration longest_outage) noexcept
+      : device_(device), longest_outage_(longest_outage) {}
 
   // True: the port is down, so next() has to compare times.
   bool is_timed() const noexcept { return too_long_at_ != Clock::time_point{}; }
@@ -38,7 +38,7 @@ class Health {
   static constexpr std::uint32_t kLook = 1024;
 
   Device& device_;
-  const Clock::duration patience_;
+  const Clock::duration longest_outage_;
   Clock::time_point too_long_at_{};
   std::uint32_t idle_ = 0;
 };

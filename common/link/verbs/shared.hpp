@@ -16,10 +16,10 @@
 namespace lfc::verbs {
 
 struct Shared {
-  Shared(Link& link_of, const VerbsOptions& options_said, const Identity& own, FrameSink& sink_of,
+  Shared(Link& link_of, const VerbsOptions& options_given, const Identity& own, FrameSink& sink_of,
          Counters& counters_of, std::unique_ptr<Device> opened)
       : link(link_of),
-        options(options_said),
+        options(options_given),
         identity(own),
         sink(sink_of),
         counters(counters_of),

@@ -155,7 +155,7 @@ void VerbsLink::close(PeerId peer) noexcept {
     connection->state = State::closing;
     connection->give_up = shared_.present.now() + kFarewell;
     connection->sent_goodbye = frames_.send_note(*connection, kGoodbye);
-    connections_.attend(*connection);
+    connections_.add_pending(*connection);
   } else if (connection->state == State::setting_up || connection->state == State::failing) {
     connections_.dispose(*connection);
     connection->state = State::closed;
@@ -180,7 +180,7 @@ int VerbsLink::poll() noexcept {
   if (frames_.owes()) frames_.return_credits();
   if (!connections_.pending().empty()) {
     const Clock::time_point now = shared_.present.now();
-    connections_.attend_pending([&](Connection& connection) { return attend_to(connection, now); });
+    connections_.for_each_pending([&](Connection& connection) { return serve(connection, now); });
   }
   if (std::exchange(drain_requested_, false)) frames_.request_completions();
   return events;
@@ -207,12 +207,13 @@ void VerbsLink::handle_events() noexcept {
     for (const auto& connection : connections_.all()) {
       const bool its = loss->queue_pair == kNoQueuePair ||
                        (connection->has_pair() && connection->pair->qp_num == loss->queue_pair);
-      const bool lives = connection->state == State::setting_up || connection->state == State::open;
-      if (its && lives) connections_.fail(*connection, loss->why);
+      const bool usable =
+          connection->state == State::setting_up || connection->state == State::open;
+      if (its && usable) connections_.fail(*connection, loss->why);
     }
 }
 
-bool VerbsLink::attend_to(Connection& connection, Clock::time_point now) noexcept {
+bool VerbsLink::serve(Connection& connection, Clock::time_point now) noexcept {
   switch (connection.state) {
     case State::failing: connections_.break_off(connection, connection.failure); return false;
     case State::setting_up: return handshake_.proceed(connection, now);

@@ -62,7 +62,7 @@ class VerbsLink final : public Link {
   // Reads events of the device and its port; connections that they end become pending.
   void handle_events() noexcept;
   // False: the connection needs no more attention.
-  bool attend_to(Connection& connection, Clock::time_point now) noexcept;
+  bool serve(Connection& connection, Clock::time_point now) noexcept;
   Start transfer(bool put, PeerId peer, std::byte* local, const LinkRegion& local_region,
                  std::uint64_t address, const LinkRegion& remote_region, std::size_t size,
                  Operation* operation, std::optional<std::uint32_t> notification = {}) noexcept;

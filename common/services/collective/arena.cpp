@@ -18,9 +18,9 @@ constexpr std::size_t kEntries = OwnArena::kEntries;
 constexpr std::uint64_t kRefused = ~std::uint64_t{0};
 
 struct Entry {
-  std::atomic<std::uint64_t> key;     // 0: none
-  std::atomic<std::uint64_t> offset;  // kRefused: there is no board
-  std::atomic<std::uint32_t> asking;  // how many ranks have not seen a refusal yet
+  std::atomic<std::uint64_t> key;         // 0: none
+  std::atomic<std::uint64_t> offset;      // kRefused: there is no board
+  std::atomic<std::uint32_t> unnotified;  // how many ranks have not seen a refusal yet
   std::atomic<BoardPlace> place;
 };
 
@@ -98,7 +98,7 @@ void OwnArena::reclaim() noexcept {
     Entry& entry = directory.entries[i];
     if (!made.in_use) continue;
     if (made.memory != nullptr ? !Board::is_free(made.memory)
-                               : entry.asking.load(std::memory_order_acquire) != 0)
+                               : entry.unnotified.load(std::memory_order_acquire) != 0)
       continue;
     made.in_use = false;
     if (made.memory != nullptr) --in_use_;
@@ -161,7 +161,7 @@ void OwnArena::refuse(std::uint64_t key, std::uint32_t users) {
   const std::size_t index = find_free(0);
   if (index == kEntries) return;
   if (index == boards_.size()) boards_.push_back({nullptr, 0, kRefused, {}});
-  directory_of(directory_).entries[index].asking.store(users - 1, std::memory_order_relaxed);
+  directory_of(directory_).entries[index].unnotified.store(users - 1, std::memory_order_relaxed);
   publish(index, key);
 }
 
@@ -249,7 +249,7 @@ std::byte* PeerArena::find(std::uint64_t key, std::uint32_t lanes, bool& refused
     const std::uint64_t offset = entry.offset.load(std::memory_order_relaxed);
     if (offset == kRefused) {
       refused = true;
-      entry.asking.fetch_sub(1, std::memory_order_acq_rel);
+      entry.unnotified.fetch_sub(1, std::memory_order_acq_rel);
       return nullptr;
     }
     reserved_.erase(key);

@@ -52,7 +52,7 @@ std::uint64_t digest_of(const lfc_coll_parameters& parameters) {
 Collectives::Collectives(const lfc_coll_options& options)
     : options_(options),
       processes_(digest_of(options.parameters)),
-      wait_policy_({options.crowded, options.progress, options.attend}) {}
+      wait_policy_({options.crowded, options.progress, options.progress_nowait}) {}
 
 Collectives::~Collectives() {
   (void)walk();
@@ -80,53 +80,53 @@ void Collectives::start_service(ServicePort& port, HostPort& engine, bool thread
 
 // Sorts the members by their names. False: the communicator is not served, for the reason `why_not`, which all ranks
 // find.
-bool Collectives::call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
-                            std::string& why_not) {
+bool Collectives::make_roster(Roster& roster, const lfc_coll_process* processes, int count,
+                              int self, std::string& why_not) {
   const auto size = static_cast<std::uint32_t>(count);
   const auto name_of = [&](std::uint32_t rank) {
     return ProcessName{processes[rank].job, processes[rank].rank};
   };
-  roll.ranks.resize(size);
-  std::iota(roll.ranks.begin(), roll.ranks.end(), 0u);
-  std::sort(roll.ranks.begin(), roll.ranks.end(), [&](std::uint32_t a, std::uint32_t b) {
+  roster.ranks.resize(size);
+  std::iota(roster.ranks.begin(), roster.ranks.end(), 0u);
+  std::sort(roster.ranks.begin(), roster.ranks.end(), [&](std::uint32_t a, std::uint32_t b) {
     return name_of(a).packed() < name_of(b).packed();
   });
-  roll.max_payload = multicast_->port().max_payload();
+  roster.max_payload = multicast_->port().max_payload();
   std::vector<ProcessName> names;
   std::vector<std::uint64_t> nodes;
   for (std::uint32_t member = 0; member < size; ++member) {
-    const ProcessName name = name_of(roll.ranks[member]);
-    if (roll.ranks[member] == static_cast<std::uint32_t>(self)) roll.self = member;
-    roll.key = mix(mix(roll.key, name.packed()), roll.ranks[member]);
+    const ProcessName name = name_of(roster.ranks[member]);
+    if (roster.ranks[member] == static_cast<std::uint32_t>(self)) roster.self = member;
+    roster.key = mix(mix(roster.key, name.packed()), roster.ranks[member]);
     if (const char* const reason = processes_.why_not(name)) {
       why_not = reason;
       return false;
     }
-    roll.max_payload = std::min(roll.max_payload, processes_.max_payload(name));
+    roster.max_payload = std::min(roster.max_payload, processes_.max_payload(name));
     names.push_back(name);
     nodes.push_back(processes_.node_of(name));
   }
-  roll.members = Membership(names, nodes);
+  roster.members = Membership(names, nodes);
   return true;
 }
 
 // Makes this node's place in the trees; clears LFC_COLL_NODES in `found` if another node is out of reach.
-std::unique_ptr<TreeNode> Collectives::plant(const Roll& roll, unsigned& found) {
-  if (roll.members.nodes() == 1) return nullptr;
+std::unique_ptr<TreeNode> Collectives::plant(const Roster& roster, unsigned& found) {
+  if (roster.members.nodes() == 1) return nullptr;
   {
     const std::lock_guard guard(mutex_);
     sweep();
   }
   auto tree = std::make_unique<TreeNode>(*multicast_);
-  std::vector<PeerId> peers(roll.members.size(), kNoPeer);
+  std::vector<PeerId> peers(roster.members.size(), kNoPeer);
   std::vector<std::uint32_t> out_of_reach;
-  for (std::uint32_t node = 0; node < roll.members.nodes(); ++node) {
-    const std::uint32_t first = roll.members.first(node);
-    if (first == roll.self) continue;
-    peers[first] = processes_.peer(roll.members.name(first));
+  for (std::uint32_t node = 0; node < roster.members.nodes(); ++node) {
+    const std::uint32_t first = roster.members.first(node);
+    if (first == roster.self) continue;
+    peers[first] = processes_.peer(roster.members.name(first));
     if (peers[first] == kNoPeer) out_of_reach.push_back(first);
   }
-  tree->join(roll.key, roll.members, roll.self, std::move(peers));
+  tree->join(roster.key, roster.members, roster.self, std::move(peers));
   if (!out_of_reach.empty()) found &= ~unsigned{LFC_COLL_NODES};
   for (const std::uint32_t first : out_of_reach) tree->set_peer(first, kNoPeer);
   return tree;
@@ -135,30 +135,31 @@ std::unique_ptr<TreeNode> Collectives::plant(const Roll& roll, unsigned& found) 
 lfc_coll_communicator* Collectives::join(lfc_coll_key key, const lfc_coll_process* processes,
                                          int count, int self, lfc_coll_use use,
                                          std::string& why_not) {
-  Roll roll;
-  roll.key = key.number;
-  if (!call_roll(roll, processes, count, self, why_not)) return nullptr;
+  Roster roster;
+  roster.key = key.number;
+  if (!make_roster(roster, processes, count, self, why_not)) return nullptr;
   CollOptions options = options_of(options_.parameters, threads_);
-  options.packet = std::min(options.packet, multicast_->max_packet(roll.max_payload));
+  options.packet = std::min(options.packet, multicast_->max_packet(roster.max_payload));
   if (options.packet < kLeastPacket) {
     why_not = "a rank takes no packets that hold a number";
     return nullptr;
   }
-  const std::uint64_t key_of_ranks = roll.key;
+  const std::uint64_t key_of_ranks = roster.key;
   {
     const std::lock_guard guard(mutex_);
-    roll.key = names_.next(key_of_ranks);
+    roster.key = names_.next(key_of_ranks);
   }
   unsigned found = LFC_COLL_BOARDS | LFC_COLL_NODES | LFC_COLL_MEMORY;
-  const Membership& members = roll.members;
-  if (!processes_.reaches_boards(members.name(members.first(members.node(roll.self)))))
+  const Membership& members = roster.members;
+  if (!processes_.reaches_boards(members.name(members.first(members.node(roster.self)))))
     found &= ~unsigned{LFC_COLL_BOARDS};
   for (std::uint32_t member = 0; member < members.size(); ++member)
-    if (members.node(member) == members.node(roll.self) && !processes_.reads(members.name(member)))
+    if (members.node(member) == members.node(roster.self) &&
+        !processes_.reads(members.name(member)))
       found &= ~unsigned{LFC_COLL_MEMORY};
-  std::unique_ptr<TreeNode> tree = plant(roll, found);
-  auto state = std::make_unique<CommunicatorState>(members, roll.self, std::move(roll.ranks),
-                                                   roll.key, std::move(tree), processes_, use);
+  std::unique_ptr<TreeNode> tree = plant(roster, found);
+  auto state = std::make_unique<CommunicatorState>(members, roster.self, std::move(roster.ranks),
+                                                   roster.key, std::move(tree), processes_, use);
   if (state->has_room()) found |= LFC_COLL_ROOM;
   if (!AddressRoom::is_limited()) found |= LFC_COLL_UNLIMITED;
   auto made = std::make_unique<lfc_coll_communicator>(std::move(state), options, aside_.get(),
@@ -270,7 +271,7 @@ void Collectives::start(lfc_coll_communicator& communicator, CollOperation& oper
   if (active_.begun(communicator)) communicator.users.fetch_add(1, std::memory_order_relaxed);
   operations_.fetch_add(1, std::memory_order_relaxed);
   communicator.communicator.submit(operation);
-  wait_policy_.attend();  // a wait for an operation that has ended calls no progress
+  wait_policy_.progress_nowait();  // a wait for an operation that has ended calls no progress
 }
 
 void Collectives::finished(lfc_coll_communicator& communicator, lfc_coll_status status) {

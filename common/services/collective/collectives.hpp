@@ -98,7 +98,7 @@ class Collectives {
 
  private:
   // The ranks of a communicator that is being made.
-  struct Roll {
+  struct Roster {
     std::vector<std::uint32_t> ranks;  // by member
     Membership members;
     std::uint32_t self = 0;
@@ -106,9 +106,9 @@ class Collectives {
     std::size_t max_payload = 0;  // bytes that each of them takes
   };
 
-  bool call_roll(Roll& roll, const lfc_coll_process* processes, int count, int self,
-                 std::string& why_not);
-  std::unique_ptr<TreeNode> plant(const Roll& roll, unsigned& found);
+  bool make_roster(Roster& roster, const lfc_coll_process* processes, int count, int self,
+                   std::string& why_not);
+  std::unique_ptr<TreeNode> plant(const Roster& roster, unsigned& found);
   // Advances the active communicators and returns the number of events; 0 also if another thread does so.
   int walk();
   void note_left() noexcept;

@@ -210,11 +210,11 @@ bool Communicator::advance_inside() {
   lock_.unlock();
   while (done != nullptr) {
     CollOperation* const operation = std::exchange(done, done->next);
-    const auto tell =
+    const auto call_back =
         operation
             ->done;  // read first: without `done` the caller may free it once `finished` is set
     operation->finished.store(true, std::memory_order_release);
-    if (tell != nullptr) tell(operation);
+    if (call_back != nullptr) call_back(operation);
   }
   return moved;
 }
@@ -260,9 +260,9 @@ bool Communicator::begin(CollOperation& operation) {
   return true;
 }
 
-void Communicator::ask() {
+void Communicator::query() {
   if (!lock_.try_lock()) return;
-  if (queue_ != nullptr && queue_->begun && !traits_of(*queue_).apart) state_->ask(*queue_);
+  if (queue_ != nullptr && queue_->begun && !traits_of(*queue_).apart) state_->query(*queue_);
   lock_.unlock();
 }
 

@@ -82,7 +82,7 @@ class Communicator final : private Aside::Entry {
     return state_->tree() == nullptr ? members().size() : state_->tree()->lost_member();
   }
   // Called after a long wait: queries whether other ranks wait in another call.
-  void ask();
+  void query();
 
  private:
   template <class>

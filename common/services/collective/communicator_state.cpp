@@ -158,10 +158,10 @@ void CommunicatorState::disagree(CollOperation& operation, bool for_good) noexce
   if (for_good || tree_ != nullptr) end(Board::End::disagreement);
 }
 
-void CommunicatorState::ask(CollOperation& operation) {
+void CommunicatorState::query(CollOperation& operation) {
   if (board_.is_open() && !board_.waits_alike(operation.first, operation.whole()))
     disagree(operation, true);
-  if (tree_ != nullptr) tree_->ask();
+  if (tree_ != nullptr) tree_->query();
 }
 
 }  // namespace lfc

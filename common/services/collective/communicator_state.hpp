@@ -102,7 +102,7 @@ class CommunicatorState : public Ranks, public LentMemory {
   // Notes that the ranks' calls differ. `for_good`: the number of their steps differs as well.
   void disagree(CollOperation& operation, bool for_good) noexcept;
   // Called when the operation has waited for long: queries whether others wait in another one.
-  void ask(CollOperation& operation);
+  void query(CollOperation& operation);
 
  private:
   template <class>

@@ -18,11 +18,11 @@ LentMemory::Fetched LentMemory::fetch(const Ranks& ranks, const CollOperation& o
   Mailbox& mailbox = board.mailbox(board.self());
   for (;;) {
     const std::size_t piece = std::min(size - done_, Board::kRoom);
-    if (!std::exchange(asked_, true))
+    if (!std::exchange(requested_, true))
       mailbox.request({operation.first, from + done_, static_cast<std::uint32_t>(piece), lane});
-    if (!mailbox.is_answered()) return Fetched::waits;
+    if (!mailbox.has_reply()) return Fetched::waits;
     std::memcpy(to + done_, board.room(board.self(), operation.first + 1, Board::kRoom), piece);
-    asked_ = false;
+    requested_ = false;
     done_ += piece;
     if (done_ < size) continue;
     operation_ = nullptr;

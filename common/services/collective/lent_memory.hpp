@@ -35,7 +35,7 @@ class LentMemory {
   Environment& environment_;
   const CollOperation* operation_ = nullptr;  // that waits for an owner
   std::size_t done_ = 0;                      // bytes that have come
-  bool asked_ = false;
+  bool requested_ = false;
 };
 
 }  // namespace lfc

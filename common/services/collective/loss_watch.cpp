@@ -15,7 +15,7 @@ constexpr Clock::duration kPeriod = std::chrono::milliseconds(200);
 
 }  // namespace
 
-void LossWatch::ask_caller(lfc_coll_fault fault, const void* host) {
+void LossWatch::set_fault_query(lfc_coll_fault fault, const void* host) {
   const std::lock_guard looking(mutex_);
   fault_ = fault;
   host_ = host;
@@ -44,13 +44,13 @@ void LossWatch::look(Communicator& communicator, Environment& environment) {
     // A rank that leaves because of a loss has published it before it ends.
     if (communicator.has_failed()) break;
     communicator.set_failed(Board::End::lost);
-    tell_loss(
+    report_loss(
         environment.describe(name) +
             " has ended, a process of this node: its own output or that of mpirun has the reason",
         name.job);
   }
   // After 1, 2, 4, 8 ... looks: a rank that has not joined yet stores each query.
-  if (std::has_single_bit(looks_)) communicator.ask();
+  if (std::has_single_bit(looks_)) communicator.query();
 }
 
 void LossWatch::explain(const Communicator& communicator, Environment& environment,
@@ -59,27 +59,27 @@ void LossWatch::explain(const Communicator& communicator, Environment& environme
   if (!disagreed && status != LFC_COLL_LOST) return;
   const std::lock_guard looking(mutex_);
   if (disagreed) {
-    tell("ranks have called it with other bytes, another root or operation, or another call");
+    report("ranks have called it with other bytes, another root or operation, or another call");
     return;
   }
   const auto& members = communicator.members();
   const std::uint32_t member = communicator.lost_member();
-  tell_loss(member < members.size()
-                ? "no connection to " + environment.describe(members.name(member))
-                : "another rank of this communicator has lost a rank, and prints which",
-            members.name(0).job);
+  report_loss(member < members.size()
+                  ? "no connection to " + environment.describe(members.name(member))
+                  : "another rank of this communicator has lost a rank, and prints which",
+              members.name(0).job);
 }
 
 // Prints the loss if no other rank of this node has, and the user does not expect losses. With the mutex held.
-void LossWatch::tell_loss(const std::string& what, std::uint32_t job) {
+void LossWatch::report_loss(const std::string& what, std::uint32_t job) {
   if (prints_losses_ != nullptr && !prints_losses_()) return;
-  if (!told_ && !first_of_node(job, what)) told_ = true;
-  tell(what);
+  if (!reported_ && !first_of_node(job, what)) reported_ = true;
+  report(what);
 }
 
 // With the mutex held.
-void LossWatch::tell(const std::string& what) {
-  if (std::exchange(told_, true)) return;
+void LossWatch::report(const std::string& what) {
+  if (std::exchange(reported_, true)) return;
   std::fprintf(stderr, "coll lfc: %s; collectives of this communicator fail from now on\n",
                what.c_str());
 }

@@ -2,7 +2,7 @@
 // another call, and faults that the caller knows of. When a collective fails it prints the reason, once for each
 // communicator.
 //
-//   watch.ask_caller(fault, host);                // where the caller goes on without ranks that failed
+//   watch.set_fault_query(fault, host);                // where the caller goes on without ranks that failed
 //   watch.look(communicator, environment);        // now and then while waiting
 //   watch.moved();                                 // the operation has moved
 //   watch.explain(communicator, environment, operation.status);
@@ -29,7 +29,7 @@ class LossWatch {
   explicit LossWatch(bool (*prints_losses)() = nullptr) noexcept : prints_losses_(prints_losses) {}
 
   // Has each look call fault(host); null: no longer. Waits for a look that another thread has begun.
-  void ask_caller(lfc_coll_fault fault, const void* host);
+  void set_fault_query(lfc_coll_fault fault, const void* host);
   void look(Communicator& communicator, Environment& environment);
   void moved() noexcept { looked_.store(0, std::memory_order_relaxed); }
   // Prints the reason of a failed operation on standard error, because MPI's error code has none.
@@ -37,8 +37,8 @@ class LossWatch {
 
  private:
   bool ends_by_caller(Communicator& communicator) const;
-  void tell_loss(const std::string& what, std::uint32_t job);
-  void tell(const std::string& what);
+  void report_loss(const std::string& what, std::uint32_t job);
+  void report(const std::string& what);
 
   bool (*const prints_losses_)();
   std::mutex mutex_;
@@ -47,7 +47,7 @@ class LossWatch {
   std::atomic<std::chrono::steady_clock::rep> looked_ =
       0;                     // time of the last look; 0: none since the last move
   std::uint64_t looks_ = 0;  // since then
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace lfc

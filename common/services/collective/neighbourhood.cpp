@@ -26,12 +26,12 @@ Neighbourhood::Neighbourhood(const lfc_coll_topology& topology, const Communicat
   unopened_ = readers_;
   for (int i = 0; i < topology.sources; ++i) {
     const int rank = topology.from[i];
-    sources_.push_back({rank < 0 ? kNobody : lane_of(rank), topology.crossed ? (i ^ 1) : kUnknown});
+    sources_.push_back({rank < 0 ? kNoLane : lane_of(rank), topology.crossed ? (i ^ 1) : kUnknown});
     if (rank >= 0 && rank != self_) add_once(unopened_, lane_of(rank));
   }
   users_ += static_cast<std::uint32_t>(unopened_.size());
   if (users_ > 1) unopened_.push_back(self_lane_);  // the last: it is made first
-  learn(self_lane_, to_);
+  set_edges(self_lane_, to_);
 }
 
 Neighbourhood::~Neighbourhood() {
@@ -52,7 +52,7 @@ bool Neighbourhood::open(CommunicatorState& state) {
 }
 
 // Edges between the same two ranks have the same order at both ends.
-void Neighbourhood::learn(std::uint32_t lane, std::span<const int> to) {
+void Neighbourhood::set_edges(std::uint32_t lane, std::span<const int> to) {
   auto next = to.begin();
   for (Source& source : sources_) {
     if (source.lane != lane || source.edge != kUnknown) continue;

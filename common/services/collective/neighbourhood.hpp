@@ -25,12 +25,12 @@ class CommunicatorState;
 
 class Neighbourhood {
  public:
-  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+  static constexpr std::uint32_t kNoLane = ~std::uint32_t{0};
   // Values of Source::edge: not known yet, or the writer has no such edge.
   static constexpr std::int32_t kUnknown = -1;
   static constexpr std::int32_t kMissing = -2;
   struct Source {
-    std::uint32_t lane;  // kNobody: nothing comes
+    std::uint32_t lane;  // kNoLane: nothing comes
     std::int32_t edge;   // its index among the writer's edges
   };
 
@@ -51,7 +51,7 @@ class Neighbourhood {
   // Whether all readers know which of this rank's edges leads to them, without reading the list first.
   bool is_known() const noexcept { return known_; }
   // Sets the edges of all sources with this lane; `to`: the destinations of its rank.
-  void learn(std::uint32_t lane, std::span<const int> to);
+  void set_edges(std::uint32_t lane, std::span<const int> to);
 
   Board& own() noexcept { return own_; }
   const Board& of(std::uint32_t lane) const noexcept { return boards_[lane]; }

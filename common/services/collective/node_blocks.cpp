@@ -22,22 +22,22 @@ void NodeBlocks::send(const CollOperation& operation, std::uint32_t member, Labe
   position_.multicast.send_direct(*position_.group, member, header, bytes);
 }
 
-Multicast::Receiver::Answer NodeBlocks::accept(const MulticastHeader& header) {
-  using Answer = Multicast::Receiver::Answer;
+Multicast::Receiver::Reception NodeBlocks::accept(const MulticastHeader& header) {
+  using Reception = Multicast::Receiver::Reception;
   if (position_.members().first(position_.members().node(header.origin)) != header.origin)
-    return Answer::malformed;
+    return Reception::malformed;
   const auto [first, last] = kept_.equal_range(header.number);
   for (auto entry = first; entry != last; ++entry)
-    if (entry->second->header.origin == header.origin) return Answer::malformed;
+    if (entry->second->header.origin == header.origin) return Reception::malformed;
   const CollOperation* const operation = position_.find(header.number);
   const bool fits = operation == nullptr
                         ? header.number >= position_.begun_to
                         : traits_of(*operation).exchange != 0 && operation->first == header.number;
   if (!fits) {
     position_.disagree();
-    return Answer::taken;
+    return Reception::taken;
   }
-  return Answer::keep;
+  return Reception::keep;
 }
 
 void NodeBlocks::keep(Multicast::Packet& packet) {

@@ -23,7 +23,7 @@ class NodeBlocks {
   void begin(CollOperation& operation);
   void send(const CollOperation& operation, std::uint32_t member, Label label,
             std::span<const std::byte> bytes);
-  Multicast::Receiver::Answer accept(const MulticastHeader& header);
+  Multicast::Receiver::Reception accept(const MulticastHeader& header);
   void keep(Multicast::Packet& packet);
   template <class Each>
   void take(const CollOperation& operation, Each each) {

@@ -28,26 +28,27 @@ bool NodeReductions::drained() {
   return pending_.empty();
 }
 
-Multicast::Receiver::Answer NodeReductions::accept(const MulticastHeader& header,
-                                                   std::span<const std::byte> bytes) {
-  using Answer = Multicast::Receiver::Answer;
+Multicast::Receiver::Reception NodeReductions::accept(const MulticastHeader& header,
+                                                      std::span<const std::byte> bytes) {
+  using Reception = Multicast::Receiver::Reception;
   const auto up = std::bit_cast<Up>(header.word);
   const Membership::Shape shape{header.shape, header.fan};
   const Membership& members = position_.members();
   if (!up.sound(members) || header.fan == 0 || header.fan > kMaxFan ||
       !members.in_tree(up.root, position_.self))
-    return Answer::malformed;
+    return Reception::malformed;
   switch (static_cast<NodeTag>(header.tag)) {
     case NodeTag::contribution:
-      return add(header.number, up, shape, header.origin, bytes) ? Answer::taken
-                                                                 : Answer::malformed;
+      return add(header.number, up, shape, header.origin, bytes) ? Reception::taken
+                                                                 : Reception::malformed;
     case NodeTag::question:
-      if (members.parent(shape, up.root, position_.self) != header.origin) return Answer::malformed;
+      if (members.parent(shape, up.root, position_.self) != header.origin)
+        return Reception::malformed;
       on_question(header.number, up, shape);
-      return Answer::taken;
-    case NodeTag::present: return Answer::taken;
-    case NodeTag::answer: on_answer(header.number, up, shape, header.origin); return Answer::taken;
-    default: return Answer::malformed;
+      return Reception::taken;
+    case NodeTag::present: return Reception::taken;
+    case NodeTag::reply: on_reply(header.number, up, shape, header.origin); return Reception::taken;
+    default: return Reception::malformed;
   }
 }
 
@@ -112,8 +113,8 @@ bool NodeReductions::add(std::uint64_t step, Up up, Membership::Shape shape, std
   return true;
 }
 
-void NodeReductions::tell(std::uint32_t member, NodeTag tag, std::uint64_t step, Up up,
-                          Membership::Shape shape, std::span<const std::byte> bytes) {
+void NodeReductions::send_tag(std::uint32_t member, NodeTag tag, std::uint64_t step, Up up,
+                              Membership::Shape shape, std::span<const std::byte> bytes) {
   MulticastHeader header;
   header.shape = shape.shape;
   header.fan = static_cast<std::uint8_t>(shape.fan);
@@ -125,8 +126,8 @@ void NodeReductions::tell(std::uint32_t member, NodeTag tag, std::uint64_t step,
 
 void NodeReductions::send_up(std::uint64_t step, Up up, Membership::Shape shape,
                              std::span<const std::byte> bytes) {
-  tell(position_.members().parent(shape, up.root, position_.self), NodeTag::contribution, step, up,
-       shape, bytes);
+  send_tag(position_.members().parent(shape, up.root, position_.self), NodeTag::contribution, step,
+           up, shape, bytes);
 }
 
 void NodeReductions::complete(std::uint64_t step, Up up, Membership::Shape shape,
@@ -168,30 +169,30 @@ bool NodeReductions::is_another(std::uint64_t step, Up up, Membership::Shape sha
 
 // Queries about the oldest step, because all later ones wait for it. Also sends `present` to the parent: that opens a
 // connection, and only over a connection is the parent's death detected.
-void NodeReductions::ask() {
+void NodeReductions::query() {
   forget_sent();
   for (const CollOperation* const operation : position_.begun) {
     const Membership::Shape shape = shape_of(*operation);
     if (operation->top == position_.self ||
         !position_.members().in_tree(operation->top, position_.self))
       continue;
-    tell(position_.members().parent(shape, operation->top, position_.self), NodeTag::present,
-         operation->first, up_of(*operation, operation->first), shape);
+    send_tag(position_.members().parent(shape, operation->top, position_.self), NodeTag::present,
+             operation->first, up_of(*operation, operation->first), shape);
   }
   for (const auto& [step, pending] : pending_) {
     if (pending.partial.is_whole()) continue;
-    ask_children(step, pending.up, pending.shape, &pending.partial);
+    query_children(step, pending.up, pending.shape, &pending.partial);
     return;
   }
 }
 
 // Queries the children whose part is missing.
-void NodeReductions::ask_children(std::uint64_t step, Up up, Membership::Shape shape,
-                                  const Partial* has) {
+void NodeReductions::query_children(std::uint64_t step, Up up, Membership::Shape shape,
+                                    const Partial* has) {
   std::uint32_t index = 0;
   for (const std::uint32_t child : position_.members().children(shape, up.root, position_.self))
     if (const std::uint32_t part = Partial::child(index++); has == nullptr || !has->has(part))
-      tell(child, NodeTag::question, step, up, shape);
+      send_tag(child, NodeTag::question, step, up, shape);
 }
 
 // The parent has waited for long for this node's part of the step. A node that has left the group replies with its
@@ -204,19 +205,19 @@ void NodeReductions::on_question(std::uint64_t step, Up up, Membership::Shape sh
   const auto found = pending_.find(step);
   if (found != pending_.end()) {
     if (up != found->second.up || shape != found->second.shape) return position_.disagree();
-    ask_children(step, up, shape, &found->second.partial);
+    query_children(step, up, shape, &found->second.partial);
   } else if (position_.has_sent(step)) {
-    tell(parent, NodeTag::answer, step, up, shape);
+    send_tag(parent, NodeTag::reply, step, up, shape);
   } else if (is_another(step, up, shape)) {
     position_.disagree();
   } else {
-    ask_children(step, up, shape, nullptr);
+    query_children(step, up, shape, nullptr);
   }
 }
 
 // The child sent all its parts of this step before the answer, so a part that is still missing was never sent.
-void NodeReductions::on_answer(std::uint64_t step, Up up, Membership::Shape shape,
-                               std::uint32_t member) {
+void NodeReductions::on_reply(std::uint64_t step, Up up, Membership::Shape shape,
+                              std::uint32_t member) {
   const auto found = pending_.find(step);
   if (found == pending_.end() || up != found->second.up || shape != found->second.shape) return;
   const auto children = position_.members().children(shape, up.root, position_.self);

@@ -4,11 +4,11 @@
 //
 //   reductions.contribute(operation, step, label, bytes);      // this node's part
 //   reductions.accept(header, bytes);                          // a packet: a child's part, a question, an answer
-//   reductions.ask();                                          // after a long wait for a missing part
+//   reductions.query();                                          // after a long wait for a missing part
 //
 // Ranks whose calls differ may wait for each other, each in an operation of its own. A node that has waited for long
-// queries its children (ask()). A child that has sent its part of the step replies after that part; a child whose rank
-// is in another operation detects the mismatch.
+// queries its children (query()). A child that has sent its part of the step replies after that part; a child whose
+// rank is in another operation detects the mismatch.
 // Threads: under ServicePort::Access. Source: LFC thesis 7.5.2 (continuations).
 #pragma once
 
@@ -36,9 +36,9 @@ class NodeReductions {
   void end(const CollOperation& operation);
   void contribute(CollOperation& operation, std::uint64_t step, Label label,
                   std::span<const std::byte> bytes);
-  Multicast::Receiver::Answer accept(const MulticastHeader& header,
-                                     std::span<const std::byte> bytes);
-  void ask();
+  Multicast::Receiver::Reception accept(const MulticastHeader& header,
+                                        std::span<const std::byte> bytes);
+  void query();
   // Whether no reduction waits here for other nodes' parts, or for its result to be sent.
   bool drained();
 
@@ -74,11 +74,11 @@ class NodeReductions {
            std::span<const std::byte> bytes);
   void send_up(std::uint64_t step, Up up, Membership::Shape shape,
                std::span<const std::byte> bytes);
-  void tell(std::uint32_t member, NodeTag tag, std::uint64_t step, Up up, Membership::Shape shape,
-            std::span<const std::byte> bytes = {});
-  void ask_children(std::uint64_t step, Up up, Membership::Shape shape, const Partial* has);
+  void send_tag(std::uint32_t member, NodeTag tag, std::uint64_t step, Up up,
+                Membership::Shape shape, std::span<const std::byte> bytes = {});
+  void query_children(std::uint64_t step, Up up, Membership::Shape shape, const Partial* has);
   void on_question(std::uint64_t step, Up up, Membership::Shape shape);
-  void on_answer(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member);
+  void on_reply(std::uint64_t step, Up up, Membership::Shape shape, std::uint32_t member);
   bool is_ahead_in(const CollOperation& operation) const noexcept;
   // Whether the host is in an operation at this step that does not fit this description.
   bool is_another(std::uint64_t step, Up up, Membership::Shape shape) const noexcept;

@@ -245,7 +245,7 @@ std::byte* Processes::board(ProcessName first, std::uint64_t key, std::uint32_t 
   PeerArena& arena = local_peer(first);
   std::byte* const memory = arena.find(key, lanes, failed);
   // If that process has ended, the caller's next look at the members reports the loss.
-  if (memory == nullptr && !arena.why_not().empty() && !is_dead(process(first))) {
+  if (memory == nullptr && !arena.why_not().empty() && !process_has_ended(process(first))) {
     if (!failed)
       std::fprintf(stderr, "coll lfc: %s; leave it out with --mca coll ^lfc\n",
                    arena.why_not().c_str());
@@ -284,10 +284,10 @@ PeerId Processes::peer(ProcessName name) {
 bool Processes::has_ended(ProcessName name) {
   if (is_self(name)) return false;
   const std::lock_guard guard(mutex_);
-  return is_dead(process(name));
+  return process_has_ended(process(name));
 }
 
-bool Processes::is_dead(Process& known) {
+bool Processes::process_has_ended(Process& known) {
   if (known.watch == nullptr)
     known.watch = std::make_unique<ProcessWatch>(known.facts->arena.memory.pid);
   return known.watch->dead();

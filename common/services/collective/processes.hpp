@@ -94,7 +94,7 @@ class Processes final : public Environment {
   // With the mutex held.
   Process& process(ProcessName name) { return processes_[name.packed()]; }
   PeerArena& local_peer(ProcessName name);
-  static bool is_dead(Process& known);
+  static bool process_has_ended(Process& known);
   template <class Change>
   void for_each_of_other_jobs(const Membership& members, Change change);
   Agreement* agreement_of(ProcessName first);

@@ -99,9 +99,9 @@ void TreeNode::send_block(const CollOperation& operation, std::uint32_t member, 
   blocks_.send(operation, member, label, bytes);
 }
 
-void TreeNode::ask() {
+void TreeNode::query() {
   const ServicePort::Access access(position_.multicast.port());
-  reductions_.ask();
+  reductions_.query();
 }
 
 void TreeNode::serve() {
@@ -111,16 +111,16 @@ void TreeNode::serve() {
 
 // --- Incoming packets ---
 
-Multicast::Receiver::Answer TreeNode::take(const MulticastHeader& header,
-                                           std::span<const std::byte> bytes) {
+Multicast::Receiver::Reception TreeNode::take(const MulticastHeader& header,
+                                              std::span<const std::byte> bytes) {
   const auto tag = static_cast<NodeTag>(header.tag);
-  if (bytes.size() > Board::kRoom) return Answer::malformed;
+  if (bytes.size() > Board::kRoom) return Reception::malformed;
   if (header.kind == MulticastHeader::Kind::tree) {
-    if (tag != NodeTag::result) return Answer::malformed;
+    if (tag != NodeTag::result) return Reception::malformed;
     const Label label = Label::of(header.word, bytes.size());
-    return results_.place(header.number, label, bytes) ? Answer::taken : Answer::keep;
+    return results_.place(header.number, label, bytes) ? Reception::taken : Reception::keep;
   }
-  if (header.kind != MulticastHeader::Kind::direct) return Answer::malformed;
+  if (header.kind != MulticastHeader::Kind::direct) return Reception::malformed;
   return tag == NodeTag::block ? blocks_.accept(header) : reductions_.accept(header, bytes);
 }
 

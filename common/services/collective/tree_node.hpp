@@ -62,7 +62,7 @@ class TreeNode final : public Multicast::Receiver {
     blocks_.take(operation, each);
   }
   // Called after a long wait: queries the nodes whose part is missing.
-  void ask();
+  void query();
   // Whether the member has a peer. set_peer() sets it; kNoPeer: the member is lost.
   bool knows(std::uint32_t member) const;
   void set_peer(std::uint32_t member, PeerId peer);
@@ -82,7 +82,7 @@ class TreeNode final : public Multicast::Receiver {
   }
 
  private:
-  Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
+  Reception take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override;
   void lost(Multicast::Reason reason) override;
 

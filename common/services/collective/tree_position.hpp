@@ -15,7 +15,7 @@
 namespace lfc {
 
 // MulticastHeader::tag.
-enum class NodeTag : std::uint8_t { result, contribution, question, answer, present, block };
+enum class NodeTag : std::uint8_t { result, contribution, question, reply, present, block };
 
 struct TreePosition {
   TreePosition(Multicast& multicast_of, Multicast::Receiver& receiver_of) noexcept

@@ -1,7 +1,7 @@
 // WaitPolicy: how a rank waits for a collective. It polls its local peers' flags, serves its NI, calls Open MPI's
 // progress now and then, and yields its processor when it waits for long.
 //
-//   WaitPolicy wait_policy({.crowded = false, .progress = progress, .attend = attend});
+//   WaitPolicy wait_policy({.crowded = false, .progress = progress, .progress_nowait = progress_nowait});
 //   wait_policy.until(operation, communicator, [] {});           // the last is called now and then, to look for losses
 //
 // Threads: any; one object for all.
@@ -20,7 +20,7 @@ class WaitPolicy {
   struct Options {
     bool crowded = false;         // more ranks than processors: a waiting rank yields
     int (*progress)() = nullptr;  // Open MPI's progress, for a rank that waits
-    int (*attend)() =
+    int (*progress_nowait)() =
         nullptr;  // the same for a rank that does not wait: keeps the processor. Held by tests/progress/keep_turn.c
   };
   explicit WaitPolicy(const Options& options) noexcept : options_(options) {}
@@ -30,15 +30,16 @@ class WaitPolicy {
   void until(const CollOperation& operation, Communicator& communicator, Look look);
   // Number of polls for the other ranks before the rank waits.
   unsigned looks() const noexcept { return options_.crowded ? 0 : kSpins; }
-  // Counts a call that did not have to wait, and calls attend(): so Open MPI's progress runs at the latest in the first
-  // call a moment after its last run, however long the rank computes between calls. Held by tests/progress/late.c.
+  // Counts a call that did not have to wait, and calls progress_nowait(): so Open MPI's progress runs at the latest in
+  // the first call a moment after its last run, however long the rank computes between calls. Held by
+  // tests/progress/late.c.
   void visit() {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    attend();
+    progress_nowait();
   }
-  // Runs options.attend if a moment has passed since its last run.
-  void attend() {
-    if (moment_.has_passed()) options_.attend();
+  // Runs options.progress_nowait if a moment has passed since its last run.
+  void progress_nowait() {
+    if (moment_.has_passed()) options_.progress_nowait();
   }
   std::uint64_t visits() const noexcept { return visits_.load(std::memory_order_relaxed); }
 
@@ -69,7 +70,7 @@ void WaitPolicy::until(const CollOperation& operation, Communicator& communicato
     give_way(idle, network);
     if (idle % (options_.crowded ? kSpins : kClockSpins) == 0) look();
   }
-  attend();  // the operation may have ended in submit(), without a wait
+  progress_nowait();  // the operation may have ended in submit(), without a wait
 }
 
 }  // namespace lfc

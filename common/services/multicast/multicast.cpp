@@ -274,13 +274,13 @@ void Multicast::forward(Group& group, Arrival& arrival) {
 // False: the receiver rejects the packet as malformed.
 bool Multicast::give_to_receiver(Group& group, Arrival& arrival) {
   ++stats_.taken;
-  const Receiver::Answer answer = group.receiver->take(arrival.header, arrival.bytes);
-  if (answer == Receiver::Answer::keep) {
+  const Receiver::Reception reception = group.receiver->take(arrival.header, arrival.bytes);
+  if (reception == Receiver::Reception::keep) {
     Packet& packet = arrival.copy_once(packets_, group);
     packet.kept = true;
     group.receiver->keep(packet);
   }
-  return answer != Receiver::Answer::malformed;
+  return reception != Receiver::Reception::malformed;
 }
 
 // Sends packets of the tree on its escape buffers, and adds this packet to the backlog if it still waits for a child.

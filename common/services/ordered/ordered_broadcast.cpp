@@ -62,7 +62,7 @@ void OrderedBroadcast::start(std::span<const std::byte> bytes) {
   outgoing_.begin(bytes);
   const std::uint64_t count = Outgoing::packets(bytes.size(), held_.packet());
   if (!is_sequencer()) {
-    tell(options_.sequencer, kRequest, 0, count);
+    send_control(options_.sequencer, kRequest, 0, count);
   } else if (sequencer_->request(self_, count)) {
     grant();
   }
@@ -73,8 +73,8 @@ void OrderedBroadcast::give_up() noexcept {
   outgoing_.give_up();
 }
 
-void OrderedBroadcast::tell(std::uint32_t member, std::uint8_t tag, std::uint64_t number,
-                            std::uint64_t word) {
+void OrderedBroadcast::send_control(std::uint32_t member, std::uint8_t tag, std::uint64_t number,
+                                    std::uint64_t word) {
   MulticastHeader header;
   header.tag = tag;
   header.number = number;
@@ -87,7 +87,7 @@ void OrderedBroadcast::grant() {
     if (ticket->member == self_) {
       send(ticket->first);
     } else {
-      tell(ticket->member, kGrant, ticket->first, 0);
+      send_control(ticket->member, kGrant, ticket->first, 0);
     }
   }
 }
@@ -111,33 +111,33 @@ void OrderedBroadcast::send(std::uint64_t first) {
 
 // --- Receiving ---
 
-Multicast::Receiver::Answer OrderedBroadcast::take(const MulticastHeader& header,
-                                                   std::span<const std::byte> bytes) {
+Multicast::Receiver::Reception OrderedBroadcast::take(const MulticastHeader& header,
+                                                      std::span<const std::byte> bytes) {
   if (header.tag == kData) {
     if (header.kind != MulticastHeader::Kind::tree || header.shape != TreeShape::monotone)
-      return Answer::malformed;
+      return Reception::malformed;
     // The last hop only forwards the packet, so the group ends, and not the connection.
     if (!place(header.number, header.origin, header.word, bytes)) accuse();
-    return Answer::taken;
+    return Reception::taken;
   }
-  if (header.kind != MulticastHeader::Kind::direct || !bytes.empty()) return Answer::malformed;
+  if (header.kind != MulticastHeader::Kind::direct || !bytes.empty()) return Reception::malformed;
   bool sound = false;
   if (header.tag == kGrant && header.origin == options_.sequencer) {
-    sound = outgoing_.asking() || fault() != Fault::none;
+    sound = outgoing_.requesting() || fault() != Fault::none;
     if (sound && fault() == Fault::none) send(header.number);
   } else if (is_sequencer() && (header.tag == kRequest || header.tag == kReport)) {
     sound = header.tag == kRequest ? sequencer_->request(header.origin, header.word)
                                    : sequencer_->progress(header.origin, header.number);
     if (sound) grant();
   }
-  return sound ? Answer::taken : Answer::malformed;
+  return sound ? Reception::taken : Reception::malformed;
 }
 
 void OrderedBroadcast::report() {
   const ServicePort::Access access(multicast_.port());
   reported_ = held_.taken();
   if (!is_sequencer()) {
-    tell(options_.sequencer, kReport, reported_, 0);
+    send_control(options_.sequencer, kReport, reported_, 0);
   } else if (sequencer_->progress(self_, reported_)) {
     grant();
   }

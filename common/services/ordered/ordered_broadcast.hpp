@@ -105,14 +105,15 @@ class OrderedBroadcast final : private Multicast::Receiver {
  private:
   template <class>
   friend struct Insight;  // lfc-look
-  Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
+  Reception take(const MulticastHeader& header, std::span<const std::byte> bytes) override;
   void keep(Multicast::Packet& packet) override { multicast_.release(packet); }
   void lost(Multicast::Reason) override { fault_.raise(Fault::lost); }
 
   bool place(std::uint64_t number, std::uint32_t origin, std::uint64_t following,
              std::span<const std::byte> bytes) noexcept;
   bool is_sequencer() const noexcept { return self_ == options_.sequencer; }
-  void tell(std::uint32_t member, std::uint8_t tag, std::uint64_t number, std::uint64_t word);
+  void send_control(std::uint32_t member, std::uint8_t tag, std::uint64_t number,
+                    std::uint64_t word);
   void grant();
   void send(std::uint64_t first);
   void accuse();

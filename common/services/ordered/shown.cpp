@@ -15,7 +15,7 @@ const look::Field Insight<OrderedBroadcast>::kFields[] = {
     number<std::uint64_t>("key", {offsetof(OrderedBroadcast, key_)}),
     number<std::uint32_t>("window", {offsetof(OrderedBroadcast, options_.window)}),
     number<std::uint64_t>("taken", {offsetof(OrderedBroadcast, held_.taken_)}),
-    number<bool>("asking", {offsetof(OrderedBroadcast, outgoing_.asking_)}),
+    number<bool>("asking", {offsetof(OrderedBroadcast, outgoing_.requesting_)}),
     number<std::uint32_t>("unsent", {offsetof(OrderedBroadcast, outgoing_.unsent_)}),
     number<OrderFault>("fault", {offsetof(OrderedBroadcast, fault_.fault_)}),
 };

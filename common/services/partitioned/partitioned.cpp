@@ -175,7 +175,7 @@ bool Partitioned::arrived(const Receiving& receive, std::uint64_t first, std::ui
 bool Partitioned::release(Request& request) {
   {
     const ServicePort::Access access(port_);
-    request.released = request.active || request.untold > 0;
+    request.released = request.active || request.unreported > 0;
     if (request.released) return false;
   }
   conceal(memory_, request);
@@ -192,7 +192,7 @@ partitioned::Totals Partitioned::totals() {
 }
 
 void Partitioned::ended(Request& request, Status status, std::uint64_t bytes) {
-  ++request.untold;
+  ++request.unreported;
   ended_.push_back({&request, status, bytes});
   if (!in_host_) host_call_.request();
 }
@@ -210,7 +210,7 @@ void Partitioned::call_back() {
   {
     const ServicePort::Access access(port_);
     for (const Ended& one : ended)
-      if (--one.request->untold == 0 && one.request->released && !one.request->active)
+      if (--one.request->unreported == 0 && one.request->released && !one.request->active)
         dropped.push_back(one.request);
     if (ended_.empty()) ended.clear(), ended_.swap(ended);  // keeps its memory for the next ones
   }

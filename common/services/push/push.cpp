@@ -13,9 +13,9 @@ namespace {
 constexpr std::uint32_t kPause = 256;
 // Spare buffers for the next messages.
 constexpr std::size_t kSpareMemory = 8;
-// Bytes: a sender with more than kStream under way requests acknowledgements; a receiver sends them for kWorthTelling.
+// Bytes: a sender with more than kStream under way requests acknowledgements; a receiver sends them for kAckBytes.
 const std::size_t kStream = limits::kPushShare / 4;
-const std::size_t kWorthTelling = limits::kPushShare / 8;
+const std::size_t kAckBytes = limits::kPushShare / 8;
 
 }  // namespace
 
@@ -34,9 +34,9 @@ Push::~Push() {
   port_.attach(ServiceId::push, nullptr);
   host_.end();
   const ServicePort::Access access(port_);
-  for (Carrier* carrier : waiting_) {
-    port_.withdraw(carrier->peer, *carrier);
-    delete carrier;
+  for (WaitingFragment* fragment : waiting_) {
+    port_.withdraw(fragment->peer, *fragment);
+    delete fragment;
   }
 }
 
@@ -93,7 +93,7 @@ void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t s
   const auto* bytes = static_cast<const std::byte*>(data);
   const std::size_t fragment = fragment_to(id);
   bool waits = false;
-  Head head{number, static_cast<std::uint32_t>(size), offered->asks, 0};
+  Head head{number, static_cast<std::uint32_t>(size), offered->wants_ack, 0};
   while (head.offset < size) {
     const std::size_t part = std::min<std::size_t>(size - head.offset, fragment);
     const Slice slices[2] = {{&head, sizeof head}, {bytes + head.offset, part}};
@@ -112,25 +112,25 @@ std::size_t Push::fragment_to(PeerId id) const noexcept {
 }
 
 void Push::post(PeerId id, const Head& head, const std::byte* data, std::size_t size) {
-  Carrier* carrier = spare_carriers_.take().release();
-  carrier->owner = this;
-  carrier->peer = id;
-  carrier->head = head;
-  carrier->slices = {Slice{&carrier->head, sizeof carrier->head}, Slice{data, size}};
-  carrier->slice_count = 2;
-  carrier->tag = static_cast<std::uint8_t>(ServiceId::push);
-  carrier->type = FrameType::service;
-  carrier->done = sent;
-  waiting_.push_back(carrier);
-  port_.post(id, *carrier);
+  WaitingFragment* fragment = spare_fragments_.take().release();
+  fragment->owner = this;
+  fragment->peer = id;
+  fragment->head = head;
+  fragment->slices = {Slice{&fragment->head, sizeof fragment->head}, Slice{data, size}};
+  fragment->slice_count = 2;
+  fragment->tag = static_cast<std::uint8_t>(ServiceId::push);
+  fragment->type = FrameType::service;
+  fragment->done = sent;
+  waiting_.push_back(fragment);
+  port_.post(id, *fragment);
 }
 
 // Called by the control program, with Access held.
 void Push::sent(Message* message, Result) {
-  auto* carrier = static_cast<Carrier*>(message);
-  Push& self = *carrier->owner;
-  self.waiting_.erase(std::find(self.waiting_.begin(), self.waiting_.end(), carrier));
-  self.spare_carriers_.keep(std::unique_ptr<Carrier>(carrier));
+  auto* fragment = static_cast<WaitingFragment*>(message);
+  Push& self = *fragment->owner;
+  self.waiting_.erase(std::find(self.waiting_.begin(), self.waiting_.end(), fragment));
+  self.spare_fragments_.keep(std::unique_ptr<WaitingFragment>(fragment));
 }
 
 void Push::release(PeerId id, std::uint64_t number) {
@@ -140,10 +140,10 @@ void Push::release(PeerId id, std::uint64_t number) {
     if (offered.number == number) peer.taken(offered);
     return offered.number == number;
   });
-  std::erase_if(waiting_, [&](Carrier* carrier) {
-    if (carrier->peer != id || carrier->head.number != number) return false;
-    port_.withdraw(id, *carrier);
-    spare_carriers_.keep(std::unique_ptr<Carrier>(carrier));
+  std::erase_if(waiting_, [&](WaitingFragment* fragment) {
+    if (fragment->peer != id || fragment->head.number != number) return false;
+    port_.withdraw(id, *fragment);
+    spare_fragments_.keep(std::unique_ptr<WaitingFragment>(fragment));
     return true;
   });
 }
@@ -172,7 +172,7 @@ bool Push::fetch(PeerId id, std::uint64_t number, void* place, std::size_t size,
       peer.kept -= size;
     }
     if (arrival->arrived < size) return true;
-    tell(id, peer, *arrival);
+    acknowledge(id, peer, *arrival);
     erase(peer, *arrival);
   }
   operation->done(operation, Result::ok);
@@ -192,7 +192,7 @@ Service::Verdict Push::on_frame(PeerId id, FrameType type, std::span<const std::
   if (arrival == nullptr) arrival = begin(id, peer, head);
   if (arrival == nullptr) return Verdict::release;  // the receiver will fetch it from the region
   if (!arrival->expects(head, 0, bytes.size())) return Verdict::malformed;
-  arrival->asks = head.asks != 0;
+  arrival->wants_ack = head.wants_ack != 0;
   std::memcpy(arrival->start() + head.offset, bytes.data(), bytes.size());
   arrived(id, peer, *arrival, bytes.size());
   return Verdict::release;
@@ -229,7 +229,7 @@ Service::Verdict Push::on_placed(PeerId id, const Placing& frame) {
   if (arrival == nullptr) return Verdict::release;  // it has been dropped meanwhile
   const std::uint64_t end = head.offset + frame.landed;
   if (end < arrival->arrived || end > arrival->total) return Verdict::malformed;
-  arrival->asks = head.asks != 0;
+  arrival->wants_ack = head.wants_ack != 0;
   arrived(id, peer, *arrival, end - arrival->arrived);
   return Verdict::release;
 }
@@ -240,20 +240,20 @@ void Push::arrived(PeerId id, Peer& peer, Arrival& arrival, std::uint64_t bytes)
   peer.seen = std::max(peer.seen, arrival.number);
   if (arrival.arrived < arrival.total || arrival.place == nullptr) return;
   end(arrival.operation, Result::ok);
-  tell(id, peer, arrival);
+  acknowledge(id, peer, arrival);
   erase(peer, arrival);
 }
 
 // Notes that a message has been taken. If it is never acknowledged, its release frees the sender's share.
-void Push::tell(PeerId id, Peer& peer, const Arrival& arrival) {
-  if (!arrival.asks) return;
-  peer.untold.push_back(arrival.number);
-  peer.untold_bytes += arrival.total;
-  if (peer.untold.size() < kTold && peer.untold_bytes < kWorthTelling) return;
-  port_.control(id, ServiceId::push, peer.untold.data(),
-                peer.untold.size() * sizeof(std::uint64_t));
-  peer.untold.clear();
-  peer.untold_bytes = 0;
+void Push::acknowledge(PeerId id, Peer& peer, const Arrival& arrival) {
+  if (!arrival.wants_ack) return;
+  peer.unacknowledged.push_back(arrival.number);
+  peer.unacknowledged_bytes += arrival.total;
+  if (peer.unacknowledged.size() < kMostAcks && peer.unacknowledged_bytes < kAckBytes) return;
+  port_.control(id, ServiceId::push, peer.unacknowledged.data(),
+                peer.unacknowledged.size() * sizeof(std::uint64_t));
+  peer.unacknowledged.clear();
+  peer.unacknowledged_bytes = 0;
 }
 
 // Null: the rest of a message that was dropped, or a message that is too large to be kept.

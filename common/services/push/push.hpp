@@ -66,26 +66,26 @@ class Push final : private Service {
  private:
   struct Head {
     std::uint64_t number;
-    std::uint32_t total;   // bytes of the message
-    std::uint32_t asks;    // not 0: the sender requests an acknowledgement soon
-    std::uint64_t offset;  // of this fragment
+    std::uint32_t total;      // bytes of the message
+    std::uint32_t wants_ack;  // not 0: the sender requests an acknowledgement soon
+    std::uint64_t offset;     // of this fragment
   };
   static_assert(sizeof(Head) == kPlacedHead);
-  // A `service_ack` has up to kTold numbers of messages that were taken, or one of a dropped message with kDropped.
-  static constexpr std::size_t kTold = kServiceAckRoom / sizeof(std::uint64_t);
+  // A `service_ack` has up to kMostAcks numbers of messages that were taken, or one of a dropped message with kDropped.
+  static constexpr std::size_t kMostAcks = kServiceAckRoom / sizeof(std::uint64_t);
   static constexpr std::uint64_t kDropped = std::uint64_t{1} << 63;
   // A message that has been offered, and not released.
   struct Offered {
     std::uint64_t number = 0;
     std::uint32_t size = 0;
-    std::uint32_t asks = 0;
+    std::uint32_t wants_ack = 0;
     bool taken = false;
   };
   // A message that arrives.
   struct Arrival {
     std::uint64_t number = 0;
     std::uint64_t total = 0;
-    bool asks = false;
+    bool wants_ack = false;
     std::uint64_t arrived = 0;
     std::byte* place = nullptr;  // the receiver's, once it has fetched; else in `own`
     std::unique_ptr<std::byte[]> own;
@@ -106,15 +106,15 @@ class Push final : private Service {
     std::uint64_t seen = 0;     // the highest number that has come from it
     std::size_t kept = 0;       // bytes of arrivals not fetched
     std::deque<Arrival> arrivals;
-    std::vector<std::uint64_t> untold;  // numbers of taken messages, not acknowledged yet
-    std::size_t untold_bytes = 0;       // theirs
+    std::vector<std::uint64_t> unacknowledged;  // numbers of taken messages, not acknowledged yet
+    std::size_t unacknowledged_bytes = 0;       // theirs
 
     void taken(Offered& one) noexcept {
       if (!std::exchange(one.taken, true)) under_way -= one.size;
     }
   };
   // A fragment that waits for a credit.
-  struct Carrier : Message {
+  struct WaitingFragment : Message {
     Push* owner;
     PeerId peer;
     Head head;
@@ -132,7 +132,7 @@ class Push final : private Service {
   Peer& at(PeerId peer);
   std::uint64_t try_offer(PeerId peer, std::size_t size, bool& full);
   Verdict on_word(PeerId peer, std::span<const std::byte> payload);
-  void tell(PeerId id, Peer& peer, const Arrival& arrival);
+  void acknowledge(PeerId id, Peer& peer, const Arrival& arrival);
   static Arrival* find(Peer& peer, std::uint64_t number) noexcept;
   std::size_t fragment_to(PeerId peer) const noexcept;
   void post(PeerId peer, const Head& head, const std::byte* data, std::size_t size);
@@ -151,8 +151,8 @@ class Push final : private Service {
   const std::size_t largest_;
   const std::size_t fragment_;                // bytes of a message in one frame
   std::vector<std::unique_ptr<Peer>> peers_;  // by PeerId
-  std::vector<Carrier*> waiting_;
-  Spares<Carrier> spare_carriers_;
+  std::vector<WaitingFragment*> waiting_;
+  Spares<WaitingFragment> spare_fragments_;
   std::vector<std::unique_ptr<std::byte[]>> spare_memory_;  // of kPushMessage bytes each
   std::vector<Ended> ended_;
   HostCall host_;

@@ -26,12 +26,12 @@ void EngineCarrier::signal(rma::Rank to, WindowHead head) {
   windows_.signal(window_, routes_[to].peer, head);
 }
 
-void EngineCarrier::answer(rma::Rank to, WindowAck ack) {
+void EngineCarrier::acknowledge(rma::Rank to, WindowAck ack) {
   if (ack.kind != static_cast<std::uint8_t>(AckKind::result)) {
     ack.window = routes_[to].id;
     ack.rank = rank_;
   }
-  windows_.answer(routes_[to].peer, ack);
+  windows_.acknowledge(routes_[to].peer, ack);
 }
 
 void EngineCarrier::reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,

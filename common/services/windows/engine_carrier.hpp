@@ -68,7 +68,7 @@ class EngineCarrier final : public rma::Carrier {
   bool send(rma::Rank to, WindowHead head, std::span<const Run> runs,
             std::span<const std::byte> data) override;
   void signal(rma::Rank to, WindowHead head) override;
-  void answer(rma::Rank to, WindowAck ack) override;
+  void acknowledge(rma::Rank to, WindowAck ack) override;
   void reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values) override;
   void wake() override;

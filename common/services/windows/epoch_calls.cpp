@@ -16,7 +16,7 @@ constexpr unsigned kWatchPasses = 1 << 15;
 // NI, and short passes detect it earlier.
 constexpr unsigned kPassesPerDrive = 4;
 
-bool any_dead(const std::vector<std::uint32_t>& processes) noexcept {
+bool any_exited(const std::vector<std::uint32_t>& processes) noexcept {
   return std::any_of(processes.begin(), processes.end(),
                      [](std::uint32_t process) { return ProcessWatch(process).dead(); });
 }
@@ -51,7 +51,7 @@ WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
   rma::Origin& origin = protocol_.origin;
   drive_if_quiet();
   for (unsigned pass = 0;; ++pass) {
-    const bool dead = pass % kWatchPasses == kWatchPasses - 1 && any_dead(local_peers_);
+    const bool dead = pass % kWatchPasses == kWatchPasses - 1 && any_exited(local_peers_);
     WindowStatus status = WindowStatus::ok;
     const bool over = windows_.locked([&] {
       if (dead) origin.trouble().lost = true;
@@ -63,7 +63,7 @@ WindowStatus EpochCalls::wait_until(Ready ready, Errors errors) {
       origin.send_bundles();
       if (origin.trouble().lost) {
         status = WindowStatus::lost;
-      } else if (is_ready && errors == Errors::told) {
+      } else if (is_ready && errors == Errors::reported) {
         status = origin.trouble().take_error();
       }
       return origin.trouble().lost || is_ready;

@@ -119,9 +119,9 @@ class EpochCalls {
   // still serves the others. Held by "a rank that polls mapped memory serves the others".
   static constexpr unsigned kQuietCalls = 64;
 
-  enum class Errors : bool { kept, told };
+  enum class Errors : bool { kept, reported };
   template <class Ready>
-  WindowStatus wait_until(Ready ready, Errors errors = Errors::told);
+  WindowStatus wait_until(Ready ready, Errors errors = Errors::reported);
   void drive();
   WindowStatus settle_locks();
   void end_one_lock(const rma::OriginPeer& peer);

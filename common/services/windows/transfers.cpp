@@ -134,8 +134,8 @@ WindowStatus Window::plain(WindowCall::Kind kind, std::uint32_t target, Accumula
 // --- Which way ---
 
 // The link is queried for its abilities at the first operation that it could do.
-void Window::learn_link(std::uint32_t target) {
-  if (!peer(target).link_known) windows_.learn_link(*this, target);
+void Window::find_link(std::uint32_t target) {
+  if (!peer(target).link_known) windows_.find_link(*this, target);
 }
 
 WindowStatus Window::issue(const WindowCall& call) {
@@ -147,7 +147,7 @@ WindowStatus Window::issue(const WindowCall& call) {
   if (fault != WindowStatus::ok) return fault;
   const Reach& reach = peer(call.target).reach;
   if (call.bytes != 0 && !reach.mapped && reach.registered && call.shape().contiguous)
-    learn_link(call.target);
+    find_link(call.target);
   bool joined = false;  // others that the link copies later
   const auto try_now = [&] {
     const rma::Issued issued = protocol_.origin.issue(call);

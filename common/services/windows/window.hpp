@@ -179,7 +179,7 @@ class Window final : public EpochCalls {
     return {peer(target).control->elements, hold};
   }
   Hold host_hold(std::uint64_t count) noexcept;
-  void learn_link(std::uint32_t target);
+  void find_link(std::uint32_t target);
   bool map(std::uint32_t rank, const WindowFacts& its, bool local_peer);
   WindowStatus execute(const WindowCall& call, Walk& walk);
   void combine(const WindowCall& call, Walk& walk, std::byte* memory);

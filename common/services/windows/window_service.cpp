@@ -238,7 +238,7 @@ void WindowService::signal(Window& window, PeerId to, const WindowHead& head) {
   post(port_, to, *held, FrameType::service, &held->head, sizeof held->head);
 }
 
-void WindowService::answer(PeerId to, const WindowAck& ack) {
+void WindowService::acknowledge(PeerId to, const WindowAck& ack) {
   port_.ack(to, ServiceId::windows, &ack, sizeof ack);
 }
 
@@ -271,7 +271,7 @@ void WindowService::continue_reply(ReplyMessage& message) {
 // --- By the link itself ---
 
 // Determines the abilities of the link to a member, and opens the connection. Called without the lock.
-void WindowService::learn_link(Window& window, rma::Rank target) {
+void WindowService::find_link(Window& window, rma::Rank target) {
   const PeerId peer = window.carrier_.peer_of(target);
   const bool native = memory_.is_native(peer);
   const ServicePort::Access access(port_);

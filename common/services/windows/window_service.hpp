@@ -79,14 +79,14 @@ class WindowService final : public Service {
   // --- Creation and end of windows ---
   void enter(Window& window);
   void leave(Window& window) noexcept;
-  void learn_link(Window& window, rma::Rank target);
+  void find_link(Window& window, rma::Rank target);
   // Notes a window whose elements the host changes without their lock. Only the host reads the list.
   void settle_later(Window& window) { singles_.push_back(&window); }
 
   // --- For the carriers ---
   bool send(const Window& window, rma::Rank to, const Slice* slices, int count);
   void signal(Window& window, PeerId to, const WindowHead& head);
-  void answer(PeerId to, const WindowAck& ack);
+  void acknowledge(PeerId to, const WindowAck& ack);
   void reply(const Window& window, PeerId to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values);
   void wake(Window& window);

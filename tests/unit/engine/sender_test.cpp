@@ -89,7 +89,7 @@ TEST_CASE("an answer passes messages that wait for a credit", "[sender]") {
   at.sender.post(*at.peer, at.peer->waiting, message);
   REQUIRE(at.link->sent.size() == 2);
   const std::uint64_t answer = 7;
-  at.sender.answer(*at.peer, FrameType::service_ack, 0, &answer, sizeof answer);
+  at.sender.reply(*at.peer, FrameType::service_ack, 0, &answer, sizeof answer);
   REQUIRE(at.link->sent.size() == 3);
   REQUIRE(at.link->sent.back().type == FrameType::service_ack);
   REQUIRE(at.sender.add_credits(*at.peer, 1));

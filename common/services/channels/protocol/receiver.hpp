@@ -39,8 +39,8 @@ enum class Outcome : std::uint8_t {
   cancelled = LFC_CHANNEL_CANCELLED
 };
 
-// Matching: interface of the matching below, and of the requests there.
-class Matching {
+// MatchingPort: interface of the matching below, and of the requests there.
+class MatchingPort {
  public:
   virtual void post(Receive& receive) = 0;  // may match at once
   virtual Outcome outcome(const Receive& receive) = 0;
@@ -53,7 +53,7 @@ class Matching {
   virtual void done(Receive& receive, const std::byte* frame, std::size_t size) = 0;
 
  protected:
-  ~Matching() = default;
+  ~MatchingPort() = default;
 };
 
 struct Totals {
@@ -68,7 +68,7 @@ struct Totals {
 class Receiver {
  public:
   // `head`: bytes of a frame in front of the message.
-  Receiver(Matching& matching, Notes& notes, std::size_t head)
+  Receiver(MatchingPort& matching, Notes& notes, std::size_t head)
       : matching_(matching), notes_(notes), head_(head) {}
 
   // Returns the key of this name. Throws std::bad_alloc.
@@ -147,7 +147,7 @@ class Receiver {
   void yield(Key& key);
   void before_other_receive(Key& key);
 
-  Matching& matching_;
+  MatchingPort& matching_;
   Notes& notes_;
   std::size_t head_;
   Keys keys_;

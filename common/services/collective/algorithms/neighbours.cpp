@@ -139,7 +139,7 @@ Fetched know_edge(CommunicatorState& state, const CollOperation& operation, cons
     fetched = fetch(state, operation, source.lane, at, head.to, size);
   else if (!state.read(state, source.lane, at, head.to, size))
     fetched = Fetched::lost;
-  if (fetched == Fetched::done) operation.neighbours->hood.learn(source.lane, to);
+  if (fetched == Fetched::done) operation.neighbours->hood.set_edges(source.lane, to);
   return fetched;
 }
 
@@ -199,7 +199,7 @@ void serve(const CommunicatorState& state, CollOperation& operation) {
     std::memcpy(reader.room(0, operation.first + 1, Board::kRoom),
                 reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(request.from)),
                 request.bytes);
-    reader.mailbox(0).answer(request);
+    reader.mailbox(0).reply(request);
     operation.moved = true;
   }
 }
@@ -239,7 +239,7 @@ bool take_all(CommunicatorState& state, CollOperation& operation) {
     const Part& to = operation.takes[operation.read];
     if (source.lane == state.lane())
       take_own(operation, to, source.edge);
-    else if (source.lane != Neighbourhood::kNobody && !take(state, operation, source, to))
+    else if (source.lane != Neighbourhood::kNoLane && !take(state, operation, source, to))
       return false;
     operation.moved = true;
   }
@@ -299,13 +299,13 @@ bool at_once(CommunicatorState& state, const lfc_coll_call& call, std::uint64_t,
   };
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Neighbourhood::Source& source = sources[i];
-    if (source.lane == Neighbourhood::kNobody) continue;
+    if (source.lane == Neighbourhood::kNoLane) continue;
     if (source.lane != state.lane() && !await_at_once(hood.of(source.lane), 0, step, flag, looks))
       return false;
     if (part_of(source).bytes != call.takes[i].bytes) return false;  // walk() reports the mismatch
   }
   for (std::size_t i = 0; i < sources.size(); ++i)
-    if (sources[i].lane != Neighbourhood::kNobody) copy(call.takes[i], part_of(sources[i]).at);
+    if (sources[i].lane != Neighbourhood::kNoLane) copy(call.takes[i], part_of(sources[i]).at);
   hood.finish();
   return true;
 }

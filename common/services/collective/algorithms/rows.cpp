@@ -160,7 +160,7 @@ void serve(CommunicatorState& state, CollOperation& operation) {
         request.bytes > block.bytes - offset)
       return;
     std::memcpy(board.room(lane, operation.first + 1, Board::kRoom), from + offset, request.bytes);
-    board.mailbox(lane).answer(request);
+    board.mailbox(lane).reply(request);
     operation.moved = true;
   });
 }

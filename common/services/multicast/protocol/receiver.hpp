@@ -1,8 +1,8 @@
 // MulticastReceiver: interface of the user that takes the packets of a group at one member. All its functions run with
 // ServicePort::Access held, and must not call the host or wait.
 //
-//   Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) override {
-//     return ready ? (use(bytes), Answer::taken) : Answer::keep;
+//   Reception take(const MulticastHeader& header, std::span<const std::byte> bytes) override {
+//     return ready ? (use(bytes), Reception::taken) : Reception::keep;
 //   }
 //   void keep(MulticastPacket& packet) override { kept_ = &packet; }   // until Multicast::release()
 #pragma once
@@ -26,10 +26,10 @@ class MulticastWorker {
 
 class MulticastReceiver : public MulticastWorker {
  public:
-  enum class Answer : std::uint8_t { taken, keep, malformed };
+  enum class Reception : std::uint8_t { taken, keep, malformed };
   // Takes a packet for this member. `keep`: keep() follows with a copy. `malformed`: its sender breaks the protocol.
   // The sender of a tree's packet cannot be identified, so then the group is given up.
-  virtual Answer take(const MulticastHeader& header, std::span<const std::byte> bytes) = 0;
+  virtual Reception take(const MulticastHeader& header, std::span<const std::byte> bytes) = 0;
   // Keeps the packet, which belongs to the receiver until Multicast::release().
   virtual void keep(MulticastPacket& packet) = 0;
   // The group ends: a member is lost or has given up, so packets from it or forwarded by it will not come.

@@ -8,8 +8,8 @@
 // | answer     | target | bytes of a get, in any order                | -                          |
 // | want       | origin | a put waits for this announcement           | grant, once it is made     |
 // | grant      | target | the announcement is made; payload: Token    | -                          |
-// |            |        | ... or withdrawn (kFailed)                  | heard, if kRecalled        |
-// | heard      | origin | no direct write of it is or will be on its way | -                       |
+// |            |        | ... or withdrawn (kFailed)                  | recalled, if kRecalled     |
+// | recalled   | origin | no direct write of it is or will be on its way | -                       |
 // | refund     | target | nothing but Header::refund                  | -                          |
 // | delivered  | target | a strong piece is in its buffer             | -                          |
 // | confirm    | origin | waits for the first `count` frames, or all  | confirmed                  |
@@ -35,14 +35,14 @@ using Rank = std::uint32_t;  // within the group that the window spans
 enum class Kind : std::uint8_t {
   data = 1,
   get,
-  answer,
+  reply,
   want,
   grant,
   refund,
   delivered,
   put_notify,
   get_notify,
-  heard,
+  recalled,
   put_runs,
   confirm,
   confirmed,
@@ -57,7 +57,7 @@ enum Flag : std::uint8_t {
   kFailed = 16,   // answer, grant, confirmed: not possible (out of range, or withdrawn)
   kOverrun = 32,  // data: the origin found that its put does not fit
   kRecalled =
-      64,  // grant that failed: the origin could write to the buffer, and must reply `heard`
+      64,  // grant that failed: the origin could write to the buffer, and must reply `recalled`
 };
 
 // Little-endian on the wire, 8-byte aligned.

@@ -100,7 +100,7 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
   switch (header.kind) {
     case Kind::data: return target_.on_data(from, header, payload, size);
     case Kind::get: return size == 0 && target_.on_get(from, header);
-    case Kind::answer: return origin_.on_answer(from, header, payload, size);
+    case Kind::reply: return origin_.on_reply(from, header, payload, size);
     case Kind::want: return size == 0 && target_.on_want(from, header);
     case Kind::grant: {
       Token token;
@@ -110,7 +110,7 @@ bool Neon::dispatch(Rank from, const Header& header, const std::byte* payload, s
       return origin_.on_grant(from, header, token);
     }
     case Kind::refund: return size == 0;
-    case Kind::heard: return size == 0 && target_.on_heard(from, header);
+    case Kind::recalled: return size == 0 && target_.on_recalled(from, header);
     case Kind::confirm: return size == 0 && target_.on_confirm(from, header);
     case Kind::confirmed: return size == 0 && confirmer_.on_confirmed(from, header);
     case Kind::delivered: return size == 0 && origin_.on_delivered(from, header);

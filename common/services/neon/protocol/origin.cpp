@@ -30,9 +30,9 @@ bool may_write(const Stream& to, const Operation& op, const Carrier& carrier) no
 }  // namespace
 
 bool is_withdrawn(Stream& stream, std::uint32_t generation) noexcept {
-  const auto is_past = [&](std::uint32_t& told) {
-    if (told != 0 && !reached(told, generation)) told = 0;
-    return told == 0;
+  const auto is_past = [&](std::uint32_t& mark) {
+    if (mark != 0 && !reached(mark, generation)) mark = 0;
+    return mark == 0;
   };
   if (!is_past(stream.failed)) return true;
   return !is_past(stream.granted) && stream.granted != generation;
@@ -220,8 +220,9 @@ Origin::Step Origin::issue_put(Stream& to, Operation& op) {
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, limits_.frame));
     const bool granted = to.granted == op.generation;
     if (!granted) {
-      if (large) return ask(to, op, true);
-      if (!state_of(peers_, to.target).charge(bytes, limits_.budget)) return ask(to, op, false);
+      if (large) return request_grant(to, op, true);
+      if (!state_of(peers_, to.target).charge(bytes, limits_.budget))
+        return request_grant(to, op, false);
     }
     Header header;
     header.kind = Kind::data;
@@ -277,7 +278,7 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
   if (from.writing > 0) return Step::writes;
   const bool granted = from.granted == op.generation;
   if (!granted && !state_of(peers_, from.target).charge(0, limits_.budget))
-    return ask(from, op, false);
+    return request_grant(from, op, false);
   Header header;
   header.kind = Kind::get;
   header.flags = granted ? 0 : kCharged;
@@ -298,18 +299,18 @@ Origin::Step Origin::issue_get(Stream& from, Operation& op) {
 }
 
 // Requests the announcement that the operation waits for, once.
-Origin::Step Origin::ask(Stream& to, const Operation& op, bool always) {
-  const bool asked = (to.asked != 0 && to.asked == op.generation) || to.asked_always;
+Origin::Step Origin::request_grant(Stream& to, const Operation& op, bool always) {
+  const bool requested = (to.requested != 0 && to.requested == op.generation) || to.requests_all;
   // An origin that finds later announcements in mapped memory needs a grant for this one alone.
   const bool later = always && carrier_.mapped(to.target, 0, 0, 0) == nullptr;
-  if (!asked || (later && !to.asked_always)) {
+  if (!requested || (later && !to.requests_all)) {
     Header header;
     header.kind = Kind::want;
     header.flags = later ? kAlways : 0;
     header.tag = to.tag;
     header.generation = op.generation;
-    to.asked = op.generation;
-    to.asked_always = to.asked_always || later;
+    to.requested = op.generation;
+    to.requests_all = to.requests_all || later;
     ++statistics_.deferred;
     outlet_.control(to.target, header);
   }
@@ -345,8 +346,7 @@ void Origin::stop_awaiting(Operation& op) {
   op.id = 0;
 }
 
-bool Origin::on_answer(Rank from, const Header& header, const std::byte* payload,
-                       std::size_t size) {
+bool Origin::on_reply(Rank from, const Header& header, const std::byte* payload, std::size_t size) {
   Operation* op = awaited(from, header.id);
   if (op == nullptr) return false;
   if (op->type != Operation::Type::get && op->type != Operation::Type::get_notify) return false;
@@ -374,11 +374,11 @@ bool Origin::on_delivered(Rank from, const Header& header) {
 
 bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
   Stream* const to = find(from, header.tag);
-  if (to == nullptr || to->asked == 0) return false;
+  if (to == nullptr || to->requested == 0) return false;
   if ((header.flags & kFailed) != 0) {
     if (to->failed == 0 || reached(header.generation, to->failed)) to->failed = header.generation;
     if ((header.flags & kRecalled) != 0) to->recalled = header.generation;
-    answer_recall(*to);
+    acknowledge_recall(*to);
   } else if (to->granted == 0 || reached(header.generation, to->granted)) {
     to->granted = header.generation;
     to->size = header.extra;
@@ -390,10 +390,10 @@ bool Origin::on_grant(Rank from, const Header& header, const Token& token) {
 }
 
 // Acknowledges that the target has withdrawn a buffer, once no direct write to it is under way. No later write begins.
-void Origin::answer_recall(Stream& to) {
+void Origin::acknowledge_recall(Stream& to) {
   if (to.recalled == 0 || to.writing > 0) return;
   Header header;
-  header.kind = Kind::heard;
+  header.kind = Kind::recalled;
   header.tag = to.tag;
   header.generation = std::exchange(to.recalled, 0u);
   outlet_.control(to.target, header);
@@ -434,7 +434,7 @@ void Origin::written(Operation& op, Status status, Written what) {
   }
   if (std::exchange(op.claimed, false)) to.entry->release(op.generation, op.final);
   if (status != Status::ok) op.status = status;
-  answer_recall(to);
+  acknowledge_recall(to);
   if (op.issued) settle(op);
   if (!to.running) run(to);
 }

@@ -71,12 +71,12 @@ struct Stream {
   Token token;                   // and how to write there,
   std::uint32_t key = 0;         // and to notify with the write
   std::uint32_t failed = 0;      // the last generation known to have been withdrawn
-  std::uint32_t asked = 0;       // the last generation that was requested by `want`
-  bool asked_always = false;
+  std::uint32_t requested = 0;   // the last generation that was requested by `want`
+  bool requests_all = false;
   std::uint32_t writing = 0;  // direct writes under way,
   Extent written;             // and their bytes of the buffer, and those of some that are over
   std::uint32_t recalled =
-      0;  // the generation whose target waits for `heard` after these writes; 0: none
+      0;  // the generation whose target waits for `recalled` after these writes; 0: none
   MappedEntry* entry = nullptr;  // in mapped memory of the target; null: not known
   bool running = false;
   bool listed = false;  // waits for room or budget
@@ -136,7 +136,7 @@ class Origin {
   // Returns the number of operations of which no byte has been sent (diagnosis).
   std::uint64_t waiting(Rank target) const noexcept;
 
-  bool on_answer(Rank from, const Header& header, const std::byte* payload, std::size_t size);
+  bool on_reply(Rank from, const Header& header, const std::byte* payload, std::size_t size);
   bool on_delivered(Rank from, const Header& header);
   bool on_grant(Rank from, const Header& header, const Token& token);
   bool on_refund(Rank from, std::uint32_t bytes);
@@ -176,8 +176,8 @@ class Origin {
   Step issue_get(Stream& stream, Operation& op);
   Step issue_notified(Stream& stream, Operation& op);
   Step start_write(Stream& stream, Operation& op);
-  void answer_recall(Stream& stream);
-  Step ask(Stream& stream, const Operation& op, bool always);
+  void acknowledge_recall(Stream& stream);
+  Step request_grant(Stream& stream, const Operation& op, bool always);
   void settle(Operation& op);
   void finish(Operation& op);
   std::uint64_t await(Operation& op);

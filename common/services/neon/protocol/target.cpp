@@ -63,7 +63,7 @@ Target::Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrie
 Target::~Target() {
   peers_.for_each([this](Peer& peer) {
     for (Record& each : peer.records) drop_early(peer, each);
-    while (Answer* each = peer.answers.pop()) delete each;
+    while (GetReply* each = peer.get_replies.pop()) delete each;
   });
 }
 
@@ -163,11 +163,11 @@ void Target::take_back(Record& each) {
   refuse_grant(each, each.announced, kFailed | kRecalled);
 }
 
-bool Target::on_heard(Rank from, const Header& header) {
+bool Target::on_recalled(Rank from, const Header& header) {
   Record* each = find_record(peers_, from, header.tag);
   if (each == nullptr || each->recalled == nullptr || each->withdrawn != header.generation)
     return false;
-  each->heard();
+  each->acknowledge_recall();
   return true;
 }
 
@@ -202,17 +202,17 @@ bool Target::withdraw(Announcement& buffer) {
     peers_.at(origin).confirmations.note_failure(buffer.tag, each->announced, kFailed);
     confirm_waiting(*each, kAllFrames);
     // Ends gets that read from the buffer, because it may be gone after this call.
-    Fifo<Answer> rest;
-    Fifo<Answer>& answers = peers_.at(origin).answers;
-    while (Answer* one = answers.pop()) {
+    Fifo<GetReply> rest;
+    Fifo<GetReply>& get_replies = peers_.at(origin).get_replies;
+    while (GetReply* one = get_replies.pop()) {
       if (one->buffer == &buffer) {
-        reply(origin, Kind::answer, one->header.id, kFailed);
+        reply(origin, Kind::reply, one->header.id, kFailed);
         delete one;
       } else {
         rest.push(one);
       }
     }
-    answers = rest;
+    get_replies = rest;
   }
   buffer.live = false;
   return was_live;
@@ -289,7 +289,7 @@ bool Target::on_get(Rank from, const Header& header) {
     case Fate::later: park(peer, *each, header, nullptr, 0); return true;
     case Fate::late:
       ++statistics_.late;
-      reply(from, Kind::answer, header.id, kFailed);
+      reply(from, Kind::reply, header.id, kFailed);
       break;
     case Fate::now:
       if (!accept(*each, header, nullptr, 0)) return false;
@@ -336,11 +336,11 @@ bool Target::accept(Record& each, const Header& header, const std::byte* payload
   Announcement& buffer = *each.live;
   if (!fits(header.offset, header.extra, buffer.size)) {
     ++statistics_.overruns;
-    reply(each.origin, Kind::answer, header.id, kFailed | kOverrun);
+    reply(each.origin, Kind::reply, header.id, kFailed | kOverrun);
     return count(each, header);
   }
   // It counts when the bytes have been read: no notification lets the buffer change before.
-  answer(each.origin, header, buffer.address + header.offset, &each, &buffer, nullptr);
+  reply_to_get(each.origin, header, buffer.address + header.offset, &each, &buffer, nullptr);
   return true;
 }
 
@@ -431,12 +431,12 @@ void Target::drop_early(Peer& peer, Record& each) {
 void Target::on_lost(Rank lost) {
   Peer* const known = peers_.find(lost);
   if (known == nullptr) return;  // it has sent nothing, and no buffer was announced to it
-  while (Answer* each = known->answers.pop()) delete each;
+  while (GetReply* each = known->get_replies.pop()) delete each;
   known->assemblies.clear();
   known->confirmations = {};
   for (Record& each : known->records) {
     drop_early(*known, each);
-    if (each.recalled != nullptr) each.heard();
+    if (each.recalled != nullptr) each.acknowledge_recall();
     Announcement* buffer = each.live;
     const bool done = close(each) == MappedEntry::State::done;
     forget(each);

@@ -49,7 +49,7 @@ class Target final : public MappedTarget {
   bool on_notified(Rank from, std::uint32_t tag, std::uint32_t key);
   bool on_get(Rank from, const Header& header);
   bool on_want(Rank from, const Header& header);
-  bool on_heard(Rank from, const Header& header);
+  bool on_recalled(Rank from, const Header& header);
   bool on_confirm(Rank from, const Header& header);
   bool on_put_notify(Rank from, const Header& header, const std::byte* payload, std::size_t size);
   bool on_get_notify(Rank from, const Header& header);
@@ -86,7 +86,7 @@ class Target final : public MappedTarget {
   struct Record : Opened {
     std::uint32_t withdrawn = 0;       // the last generation that was withdrawn,
     std::uint32_t granted = 0;         // the last generation granted to the origin
-    Announcement* recalled = nullptr;  // withdrawn, and the origin has not sent `heard`
+    Announcement* recalled = nullptr;  // withdrawn, and the origin has not sent `recalled`
     Arrivals arrivals;                 // frames of that generation,
     std::uint32_t expected = 0;        // of so many; 0: not known yet
     Generation* early = nullptr;       // in order
@@ -98,7 +98,7 @@ class Target final : public MappedTarget {
       return live != nullptr || recalled != nullptr || closing != nullptr;
     }
 
-    void heard() noexcept { --std::exchange(recalled, nullptr)->unheard; }
+    void acknowledge_recall() noexcept { --std::exchange(recalled, nullptr)->unheard; }
     // The live generation has ended.
     void close() noexcept {
       live = nullptr;
@@ -106,8 +106,8 @@ class Target final : public MappedTarget {
       expected = 0;
     }
   };
-  struct Answer {  // a get whose bytes are being sent
-    Answer* next = nullptr;
+  struct GetReply {  // a get whose bytes are being sent
+    GetReply* next = nullptr;
     Header header;
     const std::byte* from = nullptr;
     std::uint64_t size = 0;
@@ -124,7 +124,7 @@ class Target final : public MappedTarget {
   struct Peer {
     TagTable<Record> records;
     std::size_t unknown = 0;  // of them: tags that the origin alone has named
-    Fifo<Answer> answers;
+    Fifo<GetReply> get_replies;
     std::vector<Assembly> assemblies;
     Confirmations confirmations;
     std::uint32_t held = 0;  // budget that parked data takes
@@ -147,9 +147,9 @@ class Target final : public MappedTarget {
   void refuse_grant(const Record& record, std::uint32_t generation, std::uint8_t flags);
   void take_back(Record& record);
   void refund(Rank origin, std::uint32_t bytes);
-  void answer(Rank to, const Header& request, const std::byte* from, Record* record,
-              Announcement* buffer, Slot* slot);
-  bool send_answer(Rank to, Answer& answer);
+  void reply_to_get(Rank to, const Header& request, const std::byte* from, Record* record,
+                    Announcement* buffer, Slot* slot);
+  bool send_get_reply(Rank to, GetReply& now);
   // Replies to the operation `id` of an origin, without data.
   void reply(Rank to, Kind kind, std::uint64_t id, std::uint8_t flags);
   void confirm_waiting(const Record& record, std::uint32_t arrived);

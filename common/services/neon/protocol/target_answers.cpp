@@ -7,26 +7,26 @@
 
 namespace lfc::neon {
 
-void Target::answer(Rank to, const Header& request, const std::byte* from, Record* counted,
-                    Announcement* buffer, Slot* slot) {
-  Answer now;
+void Target::reply_to_get(Rank to, const Header& request, const std::byte* from, Record* counted,
+                          Announcement* buffer, Slot* slot) {
+  GetReply now;
   now.header = request;
   now.from = from;
   now.size = request.extra;
   now.record = counted;
   now.buffer = buffer;
   now.slot = slot;
-  Fifo<Answer>& answers = peers_.at(to).answers;
-  if (answers.empty() && send_answer(to, now)) return;
-  answers.push(new Answer(now));
+  Fifo<GetReply>& get_replies = peers_.at(to).get_replies;
+  if (get_replies.empty() && send_get_reply(to, now)) return;
+  get_replies.push(new GetReply(now));
 }
 
 // False: not all of it could go.
-bool Target::send_answer(Rank to, Answer& now) {
+bool Target::send_get_reply(Rank to, GetReply& now) {
   do {
     const auto bytes = std::min<std::uint64_t>(now.size - now.moved, limits_.frame);
     Header header;
-    header.kind = Kind::answer;
+    header.kind = Kind::reply;
     header.id = now.header.id;
     header.offset = now.moved;
     if (!outlet_.send(to, header, {}, {now.from + now.moved, bytes})) return false;
@@ -74,10 +74,10 @@ void Target::confirm_waiting(const Record& each, std::uint32_t arrived) {
 bool Target::pump(Rank to) {
   Peer* const known = peers_.find(to);
   if (known == nullptr) return true;
-  Fifo<Answer>& answers = known->answers;
-  while (Answer* first = answers.front()) {
-    if (!send_answer(to, *first)) return false;
-    answers.pop();
+  Fifo<GetReply>& get_replies = known->get_replies;
+  while (GetReply* first = get_replies.front()) {
+    if (!send_get_reply(to, *first)) return false;
+    get_replies.pop();
     delete first;
   }
   return true;

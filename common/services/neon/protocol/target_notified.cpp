@@ -58,10 +58,10 @@ bool Target::on_get_notify(Rank from, const Header& header) {
   const std::byte* place = carrier_.window(header.offset, 0, header.extra);
   if (slot == nullptr || (place == nullptr && header.extra > 0)) {
     ++statistics_.overruns;
-    reply(from, Kind::answer, header.id, kFailed | kOverrun);
+    reply(from, Kind::reply, header.id, kFailed | kOverrun);
     return true;
   }
-  answer(from, header, place, nullptr, nullptr, slot);
+  reply_to_get(from, header, place, nullptr, nullptr, slot);
   return true;
 }
 

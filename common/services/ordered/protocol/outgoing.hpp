@@ -31,15 +31,16 @@ class Outgoing {
   // Begins a message. The caller keeps the bytes unchanged until busy() is false.
   void begin(std::span<const std::byte> bytes) noexcept {
     bytes_ = bytes;
-    asking_.store(true, std::memory_order_relaxed);
+    requesting_.store(true, std::memory_order_relaxed);
   }
   // Whether the message has no number yet.
-  bool asking() const noexcept { return asking_.load(std::memory_order_relaxed); }
+  bool requesting() const noexcept { return requesting_.load(std::memory_order_relaxed); }
   bool busy() const noexcept {
-    return asking_.load(std::memory_order_acquire) || unsent_.load(std::memory_order_acquire) != 0;
+    return requesting_.load(std::memory_order_acquire) ||
+           unsent_.load(std::memory_order_acquire) != 0;
   }
   // Abandons a message that has no number yet.
-  void give_up() noexcept { asking_.store(false, std::memory_order_relaxed); }
+  void give_up() noexcept { requesting_.store(false, std::memory_order_relaxed); }
   // Returns the first number of the last message, when it is no longer busy().
   std::uint64_t number() const noexcept { return first_; }
   // The count of sends that wait, which the sender of the packets updates.
@@ -58,7 +59,7 @@ class Outgoing {
       sound = send(first, following, part);
       if (!sound || following == 0) break;
     }
-    asking_.store(false, std::memory_order_release);
+    requesting_.store(false, std::memory_order_release);
     return sound;
   }
 
@@ -67,7 +68,7 @@ class Outgoing {
   friend struct Insight;  // lfc-look
 
   std::span<const std::byte> bytes_;
-  std::atomic<bool> asking_ = false;
+  std::atomic<bool> requesting_ = false;
   std::atomic<std::uint32_t> unsent_ = 0;
   std::uint64_t first_ = 0;
 };

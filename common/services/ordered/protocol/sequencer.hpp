@@ -30,7 +30,7 @@ class Sequencer {
 
   // `window` at least 4.
   Sequencer(std::uint32_t members, std::uint32_t window)
-      : window_(window), taken_(members), asks_(members) {}
+      : window_(window), taken_(members), has_request_(members) {}
 
   // Most numbers of one request: with it members need to report only after every quarter of a window.
   static constexpr std::uint32_t most(std::uint32_t window) noexcept { return window / 2; }
@@ -39,8 +39,8 @@ class Sequencer {
   // Queues a request for `count` consecutive numbers. False: the member has one queued already, or `count` is 0 or too
   // large.
   bool request(std::uint32_t member, std::uint64_t count) {
-    if (asks_[member] || count == 0 || count > most(window_)) return false;
-    asks_[member] = true;
+    if (has_request_[member] || count == 0 || count > most(window_)) return false;
+    has_request_[member] = true;
     waiting_.push_back({member, 0, static_cast<std::uint32_t>(count)});
     return true;
   }
@@ -57,7 +57,7 @@ class Sequencer {
     if (waiting_.empty() || next_ + waiting_.front().count > slowest_ + window_) return {};
     Ticket ticket = waiting_.front();
     waiting_.pop_front();
-    asks_[ticket.member] = false;
+    has_request_[ticket.member] = false;
     ticket.first = next_;
     next_ += ticket.count;
     return ticket;
@@ -73,7 +73,7 @@ class Sequencer {
   std::uint64_t next_ = 0;
   std::uint64_t slowest_ = 0;
   std::vector<std::uint64_t> taken_;  // by member
-  std::vector<bool> asks_;            // by member: it has a request in `waiting_`
+  std::vector<bool> has_request_;     // by member: it has a request in `waiting_`
   std::deque<Ticket> waiting_;
 };
 

@@ -84,7 +84,7 @@ void Protocol::pair(Receiving& receive, const Pairing::Offered& offer) {
   const std::uint64_t ahead =
       direct ? 0 : std::min(kMostAhead, kEarly / std::max<std::uint64_t>(offer.total, 1));
   receive.early.resize(ahead);
-  receive.told = receive.epoch;
+  receive.reported = receive.epoch;
   const Accept accept{receive.name, static_cast<std::uint32_t>(ahead),
                       static_cast<std::uint32_t>(receive.token.size())};
   std::byte payload[sizeof accept + kMostToken];
@@ -130,7 +130,7 @@ void Protocol::drop(Receiving& receive) {
 
 void Protocol::start(Sending& send) {
   ++send.epoch;
-  send.told = send.readiness.total() != 0;
+  send.end_sent = send.readiness.total() != 0;
   send.readiness.restart();
   send.active = true;
   if (send.lost) {
@@ -184,12 +184,12 @@ void Protocol::flush(Sending& send) {
     totals_.bytes += piece.length;
     send.kept = !carrier_.data(send, head, send.data + piece.offset, piece.length);
   }
-  if (!send.told && send.readiness.all_ready() && send.may_send()) {
-    send.told = true;
+  if (!send.end_sent && send.readiness.all_ready() && send.may_send()) {
+    send.end_sent = true;
     ++totals_.frames;
     send.kept = !carrier_.data(send, head, nullptr, 0);
   }
-  if (send.told && !send.kept && send.readiness.all_ready() && send.readiness.all_sent())
+  if (send.end_sent && !send.kept && send.readiness.all_ready() && send.readiness.all_sent())
     finish(send, Status::ok);
 }
 
@@ -255,15 +255,15 @@ void Protocol::start(Receiving& receive) {
     return;
   }
   if (receive.other == 0) return;
-  tell_open(receive);
+  report_open(receive);
   take_early(receive);
 }
 
 // Sends `open` only for every (n + 1) / 2-th epoch, because the sender may be ahead by n.
-void Protocol::tell_open(Receiving& receive) {
+void Protocol::report_open(Receiving& receive) {
   const std::uint64_t step = std::max<std::uint64_t>(1, (receive.early.size() + 1) / 2);
-  if (receive.epoch - receive.told < step) return;
-  receive.told = receive.epoch;
+  if (receive.epoch - receive.reported < step) return;
+  receive.reported = receive.epoch;
   const Head head{.kind = Kind::open, .to = receive.other, .epoch = receive.epoch};
   carrier_.control(receive.key.peer, head, nullptr, 0);
 }

@@ -105,7 +105,7 @@ class Protocol {
   void finish(Sending& send, Status status);
   void flush(Sending& send);
   void pair(Receiving& receive, const Pairing::Offered& offer);
-  void tell_open(Receiving& receive);
+  void report_open(Receiving& receive);
   void take_early(Receiving& receive);
   // False: the peer breaks the protocol.
   bool keep_early(Receiving& receive, const Head& head, std::span<const std::byte> bytes);

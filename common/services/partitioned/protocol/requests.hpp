@@ -55,8 +55,8 @@ struct Request {
   std::atomic<bool> active = false;
   std::atomic<bool> lost = false;  // the peer is lost
   // Used by the service:
-  std::uint32_t untold = 0;  // ended epochs of which the host has not been notified
-  bool released = false;     // the host has released it
+  std::uint32_t unreported = 0;  // ended epochs of which the host has not been notified
+  bool released = false;         // the host has released it
 };
 
 struct Sending : Request {
@@ -83,7 +83,7 @@ struct Sending : Request {
   std::atomic<std::uint64_t> last_sent = 0;  // ns: when bytes were last sent
   bool kept = false;                         // a frame waits in the carrier
   bool due = false;                          // work() sends its ready partitions
-  bool told = false;                         // an epoch without bytes: its frame has been sent
+  bool end_sent = false;                     // an epoch without bytes: its frame has been sent
   std::vector<std::byte> token;  // for the receive's memory; empty: it cannot be written
   std::uint64_t by_frames = 0;   // an epoch in which it could not be written
   bool listed = false;           // Carrier::direct() has been called
@@ -109,7 +109,7 @@ struct Receiving : Request {
   Arrivals arrivals;
   std::uint64_t total = 0;       // bytes of an epoch, from the sender's offer
   std::uint64_t arrived = 0;     // bytes of this epoch
-  std::uint64_t told = 0;        // the last epoch that the sender knows to be open
+  std::uint64_t reported = 0;    // the last epoch that the sender knows to be open
   std::vector<Early> early;      // by epoch modulo its size
   std::vector<std::byte> token;  // for its memory; empty: the sender cannot write there
   // Used by the service: its memory, if the sender can write there.

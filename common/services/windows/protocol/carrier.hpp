@@ -32,7 +32,7 @@ class Carrier {
   // Sends a frame without data, now or later. Frames may overtake each other.
   virtual void signal(Rank to, WindowHead head) = 0;
   // Both send a result or count, and free the buffer of a frame that was kept with Verdict::hold.
-  virtual void answer(Rank to, WindowAck ack) = 0;
+  virtual void acknowledge(Rank to, WindowAck ack) = 0;
   virtual void reply(Rank to, const WindowHead& head, std::span<const Run> runs,
                      std::vector<std::byte> values) = 0;
   // Schedules Target::work() for the next pass of the control program.

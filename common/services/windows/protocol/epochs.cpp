@@ -34,7 +34,7 @@ WindowStatus Epochs::start(std::span<const Rank> group, bool no_check) {
     peer.in_access = true;
     peer.access_granted = no_check;
     peer.sent_in_access = false;
-    peer.end_told = false;
+    peer.end_sent = false;
     if (!no_check) ++peer.posts_used;
   }
   return WindowStatus::ok;
@@ -44,14 +44,14 @@ bool Epochs::complete_step() {
   bool all = true;
   for (const Rank rank : access_group_) {
     OriginPeer& peer = *origin_.find(rank);
-    if (peer.end_told) continue;
+    if (peer.end_sent) continue;
     if (!peer.all_left()) {
       peer.ending = End::complete;
       all = false;
       continue;
     }
     // Each target is notified as early as possible, and waits for the fragments that were sent before.
-    peer.end_told = true;
+    peer.end_sent = true;
     if (rank == self_) {
       target_.completed(self_);
     } else {
@@ -159,7 +159,7 @@ bool Epochs::try_lock_all(std::size_t& next) noexcept {
 }
 
 void Epochs::let_unlock_ride(OriginPeer& peer) noexcept {
-  peer.end_told = false;
+  peer.end_sent = false;
   const bool waits = peer.first != nullptr || (peer.bundle != nullptr && !is_copying(peer));
   if (peer.lock_is_mapped() || !waits || peer.lock == Lock::assumed) return;
   peer.unlocked = false;
@@ -170,9 +170,9 @@ bool Epochs::unlock_step(OriginPeer& peer) {
   if (peer.lock == Lock::requested) return false;  // the target's grant is on its way
   if (peer.lock < Lock::held) return true;         // no operation has requested it
   if (peer.lock == Lock::assumed || peer.lock_is_mapped()) return peer.remotely_complete();
-  if (peer.end_told) return peer.unlocked;
+  if (peer.end_sent) return peer.unlocked;
   if (!peer.all_left() || peer.carrying) return false;
-  peer.end_told = true;
+  peer.end_sent = true;
   peer.unlocked = false;
   origin_.carrier().signal(peer.rank, head_of(WindowKind::unlock, 0, peer.sent));
   return false;

@@ -30,19 +30,19 @@ class LockOrder {
   // Returns whether other locks are open now.
   bool others() const noexcept { return open_ != 0; }
   // True: settle() has nothing to do. With several threads always false.
-  bool settled() const noexcept { return !threads_ && asked_.empty(); }
+  bool settled() const noexcept { return !threads_ && requested_.empty(); }
   // Requests this thread's lock if no operation has requested it yet. True: no lock of this thread waits for its grant.
   bool settle() {
     const auto mine = find();
-    if (mine == asked_.end()) return true;
+    if (mine == requested_.end()) return true;
     const rma::OriginPeer::Lock state = mine->peer->lock;
     const bool waits =
         state == rma::OriginPeer::Lock::wanted || state == rma::OriginPeer::Lock::requested;
     if (!waits || mine->origin->trouble().lost) {
-      asked_.erase(mine);
+      requested_.erase(mine);
       return true;
     }
-    mine->origin->ask(*mine->peer);
+    mine->origin->request_lock(*mine->peer);
     return false;
   }
 
@@ -50,22 +50,22 @@ class LockOrder {
   void opened(rma::Origin& origin, rma::OriginPeer& peer) {
     ++open_;
     if (peer.lock == rma::OriginPeer::Lock::wanted && !peer.lock_is_mapped())
-      asked_.push_back({self(), &origin, &peer});
+      requested_.push_back({self(), &origin, &peer});
   }
   void closed() noexcept { --open_; }
   void closed(const rma::OriginPeer& peer) noexcept {
     closed();
-    std::erase_if(asked_, [&](const Asked& one) { return one.peer == &peer; });
+    std::erase_if(requested_, [&](const Requested& one) { return one.peer == &peer; });
   }
   // Removes the open locks of a window that ends.
   void left(const rma::Origin& origin) noexcept {
     open_ -= origin.access().locks + (origin.access().lock_all ? 1 : 0);
-    std::erase_if(asked_, [&](const Asked& one) { return one.origin == &origin; });
+    std::erase_if(requested_, [&](const Requested& one) { return one.origin == &origin; });
   }
 
  private:
   // The newest lock of a thread, until settle() finds it granted.
-  struct Asked {
+  struct Requested {
     std::thread::id by;
     rma::Origin* origin;
     rma::OriginPeer* peer;
@@ -73,13 +73,14 @@ class LockOrder {
   std::thread::id self() const noexcept {
     return threads_ ? std::this_thread::get_id() : std::thread::id();
   }
-  std::vector<Asked>::iterator find() noexcept {
-    return std::find_if(asked_.begin(), asked_.end(),
-                        [by = self()](const Asked& one) { return one.by == by; });
+  std::vector<Requested>::iterator find() noexcept {
+    return std::find_if(requested_.begin(), requested_.end(),
+                        [by = self()](const Requested& one) { return one.by == by; });
   }
 
   std::uint32_t open_ = 0;
-  std::vector<Asked> asked_;  // at most one for each thread, which begins the next after the grant
+  std::vector<Requested>
+      requested_;  // at most one for each thread, which begins the next after the grant
   const bool threads_;
 };
 

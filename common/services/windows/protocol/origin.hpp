@@ -34,9 +34,9 @@ struct Trouble {
   Published<WindowStatus> error{WindowStatus::ok};  // from a target, not reported to the host yet
 
   WindowStatus take_error() noexcept {
-    const WindowStatus told = error;
+    const WindowStatus reported = error;
     error = WindowStatus::ok;
-    return told;
+    return reported;
   }
   explicit operator bool() const noexcept { return lost || error != WindowStatus::ok; }
 };

@@ -57,7 +57,7 @@ void let_end_ride(OriginPeer& peer, WindowHead& head) noexcept {
                    ? kComplete
                    : kUnlock;  // the reply contains the count as well
   head.count = peer.sent;
-  peer.end_told = true;
+  peer.end_sent = true;
 }
 
 // Returns the next packed operands, in place if they are packed there, else in `buffer`.

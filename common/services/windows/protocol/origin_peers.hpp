@@ -66,7 +66,7 @@ struct OriginPeer {
   bool access_granted = false;            // no post is needed (nocheck)
   bool sent_in_access = false;            // a fragment, in the access epoch
   End ending = End::none;                 // rides in the last fragment that waits
-  bool end_told = false;                  // complete or unlock has been sent
+  bool end_sent = false;                  // complete or unlock has been sent
   bool unlocked = false;                  // the target has replied to the unlock
   std::uint64_t sent = 0;                 // put and accumulate fragments
   std::uint64_t wanted = 0, counted = 0;  // of them: an ack will count so many; has counted so many
@@ -174,7 +174,7 @@ class OriginPeers {
     return access_.lock_all || access_.locks > 1 || access_.beside;
   }
   // Requests the target's lock, which has been begun, unless it has been requested already.
-  void ask(OriginPeer& peer) { (void)permitted(peer); }
+  void request_lock(OriginPeer& peer) { (void)permitted(peer); }
 
   void note_wait() noexcept { ++waits_; }
   // Conditions of waiting calls.

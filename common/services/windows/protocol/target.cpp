@@ -101,8 +101,8 @@ Verdict Target::serve_swap(Rank from, const WindowHead& head, std::span<const st
   if (memory != nullptr)
     compare_and_swap(memory + (base + runs_[0].offset), rest.data(), rest.data() + head.bytes,
                      old.data(), head.bytes, {memory_.control().elements, memory_.hold(1)});
-  answer_result(from, head, memory == nullptr ? WindowStatus::range : WindowStatus::ok,
-                {old.data(), head.bytes});
+  send_result(from, head, memory == nullptr ? WindowStatus::range : WindowStatus::ok,
+              {old.data(), head.bytes});
   return Verdict::hold;
 }
 
@@ -141,7 +141,7 @@ Verdict Target::serve_accumulate(Rank from, WindowHead head, std::span<const std
     combine(what, memory, base, operands ? rest.data() : nullptr, old, head.bytes);
   if (notifies && memory != nullptr) carrier_.notify(counter, 1);
   if (small && head.offset == 0 && (head.flags & kWhole) != 0) {
-    answer_result(from, head, status, {old, head.bytes});
+    send_result(from, head, status, {old, head.bytes});
   } else {
     if (small) many.assign(old, old + head.bytes);
     carrier_.reply(from, head, {}, std::move(many));
@@ -162,25 +162,25 @@ void Target::combine(Accumulation what, std::byte* memory, std::int64_t base,
   lfc::accumulate(what, to, memory, operands, old, bytes, guard);
 }
 
-void Target::answer_result(Rank from, const WindowHead& head, WindowStatus status,
-                           std::span<const std::byte> bytes) {
+void Target::send_result(Rank from, const WindowHead& head, WindowStatus status,
+                         std::span<const std::byte> bytes) {
   WindowAck ack{};
   ack.kind = static_cast<std::uint8_t>(AckKind::result);
   ack.status = static_cast<std::uint8_t>(status);
   ack.size = static_cast<std::uint16_t>(bytes.size());
   ack.reply = head.reply;
   std::memcpy(ack.result, bytes.data(), bytes.size());
-  carrier_.answer(from, ack);
+  carrier_.acknowledge(from, ack);
 }
 
 // Sends the count of a member's fragments, and their first error status.
-void Target::answer_counted(Rank from, AckKind kind) {
+void Target::send_counted(Rank from, AckKind kind) {
   TargetPeer& peer = this->peer(from);
   WindowAck ack{};
   ack.kind = static_cast<std::uint8_t>(kind);
   ack.status = static_cast<std::uint8_t>(std::exchange(peer.ack_status, WindowStatus::ok));
   ack.count = peer.received;
-  carrier_.answer(from, ack);
+  carrier_.acknowledge(from, ack);
 }
 
 // --- Counting ---
@@ -198,8 +198,8 @@ Verdict Target::count(Rank from, const WindowHead& head, WindowStatus status) {
   }
   // One ack for all fragments of a pass: the first that needs it keeps its buffer until then. Errors are always
   // reported.
-  const bool answered = (head.flags & kWantAck) != 0 || status != WindowStatus::ok;
-  const bool first = answered && !peer.ack_due;
+  const bool wants_ack = (head.flags & kWantAck) != 0 || status != WindowStatus::ok;
+  const bool first = wants_ack && !peer.ack_due;
   if (first) {
     peer.ack_due = true;
     acks_due_.push_back(from);
@@ -233,7 +233,7 @@ void Target::unlock_if_due(Rank from) {
   peer.unlock_pending = peer.holds = false;
   TicketLock& lock = memory_.control().lock;
   peer.holds_past ? lock.leave_past() : lock.leave(peer.holds_exclusive);
-  answer_counted(from, AckKind::unlocked);
+  send_counted(from, AckKind::unlocked);
   grant_locks();
 }
 
@@ -250,7 +250,7 @@ void Target::check_completes(Rank from) {
 void Target::work() {
   for (const Rank from : std::exchange(acks_due_, {})) {
     peer(from).ack_due = false;
-    answer_counted(from, AckKind::counted);
+    send_counted(from, AckKind::counted);
   }
   grant_locks();
 }

@@ -94,9 +94,9 @@ class Target {
   Verdict serve_swap(Rank from, const WindowHead& head, std::span<const std::byte> rest,
                      std::byte* memory, std::int64_t base);
   Verdict count(Rank from, const WindowHead& head, WindowStatus status);
-  void answer_result(Rank from, const WindowHead& head, WindowStatus status,
-                     std::span<const std::byte> bytes);
-  void answer_counted(Rank from, AckKind kind);
+  void send_result(Rank from, const WindowHead& head, WindowStatus status,
+                   std::span<const std::byte> bytes);
+  void send_counted(Rank from, AckKind kind);
   void unlock_if_due(Rank from);
   void check_completes(Rank from);
   void grant_locks();

@@ -51,16 +51,16 @@ TEST_CASE("a session is freed when it is over, forgotten, at rest and carries no
   Session& session = sessions.add(address_of(5), 3);
   const PeerId id = session.id;
   const auto freed = [&] {
-    sessions.bury();
+    sessions.free_ended();
     return sessions.by_id(id) == nullptr;
   };
-  CHECK_FALSE(sessions.to_bury());
+  CHECK_FALSE(sessions.has_ended());
   session.state = Session::State::over;
   sessions.end(session);
-  CHECK(sessions.to_bury());
+  CHECK(sessions.has_ended());
   CHECK_FALSE(freed());  // the NI still uses it
-  sessions.stir(session);
-  sessions.stir(session);
+  sessions.make_restless(session);
+  sessions.make_restless(session);
   session.chunks = 1;
   sessions.forget(session);
   CHECK_FALSE(freed());
@@ -68,9 +68,9 @@ TEST_CASE("a session is freed when it is over, forgotten, at rest and carries no
   CHECK_FALSE(sessions.restless());
   session.restless = false;
   CHECK_FALSE(freed());
-  CHECK(sessions.to_bury());  // as soon as its chunk returns
+  CHECK(sessions.has_ended());  // as soon as its chunk returns
   session.chunks = 0;
   CHECK(freed());
-  CHECK_FALSE(sessions.to_bury());
+  CHECK_FALSE(sessions.has_ended());
   CHECK(sessions.add(address_of(5), 3).id != id);
 }

@@ -132,18 +132,18 @@ TEST_CASE("ofi: a probe distinguishes a listening process from none", "[ofi]") {
     PeerProbe probe;
     probe.start(std::as_bytes(std::span(&where, 1)));
     std::string why;
-    PeerProbe::Answer answer = PeerProbe::Answer::none;
+    PeerProbe::Outcome answer = PeerProbe::Outcome::none;
     REQUIRE(run({}, 5s, [&] {
       answer = probe.poll(why);
-      return answer != PeerProbe::Answer::none;
+      return answer != PeerProbe::Outcome::none;
     }));
     CHECK_FALSE(probe.running());
-    CHECK(why.empty() == (answer == PeerProbe::Answer::alive));
+    CHECK(why.empty() == (answer == PeerProbe::Outcome::alive));
     return answer;
   };
-  CHECK(ask() == PeerProbe::Answer::alive);
+  CHECK(ask() == PeerProbe::Outcome::alive);
   ::close(listener);
-  CHECK(ask() == PeerProbe::Answer::dead);
+  CHECK(ask() == PeerProbe::Outcome::dead);
 }
 
 }  // namespace lfc::ofi_world

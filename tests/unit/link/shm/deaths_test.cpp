@@ -50,7 +50,7 @@ TEST_CASE("shm: a killed peer is reported once, after its last frames", "[shm][p
   child.kill();
   REQUIRE(a.poll_until([&] { return !a.sink.broken.empty(); }));
   CHECK(a.sink.broken[0].first == 2);
-  CHECK(a.sink.broken[0].second == kDied);
+  CHECK(a.sink.broken[0].second == kExited);
   CHECK(a.sink.frames.size() == (receives ? 30u : 0u));
   CHECK(a.send(2, "x") == SendStatus::broken);
   CHECK_FALSE(a.link->remote_memory(2));
@@ -79,7 +79,7 @@ TEST_CASE("shm: a process that ended before it was met has ended, a running one 
   CHECK_FALSE(child.finished());
   std::string why;
   CHECK_FALSE(a.link->connect(2, board->address(), why));
-  CHECK(why == kDied);
+  CHECK(why == kExited);
   CHECK(a.link->has_ended(board->address()));
   CHECK_FALSE(a.link->has_ended(c.address()));
 }

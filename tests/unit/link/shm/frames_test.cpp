@@ -139,7 +139,7 @@ TEST_CASE("shm: reach and connect return the reason of a failure", "[shm]") {
         std::string::npos);
   CHECK(refused([](SegmentName& name) { name.memory.fd = 9999; }, true).find("No such file") !=
         std::string::npos);
-  CHECK(refused([](SegmentName& name) { name.memory.pid = 0x7ffffff0; }, true) == kDied);
+  CHECK(refused([](SegmentName& name) { name.memory.pid = 0x7ffffff0; }, true) == kExited);
   CHECK(a.connect(b));
 }
 

@@ -122,13 +122,13 @@ TEST_CASE("an abandoned place stays until its sender releases it, and the sender
 }
 
 TEST_CASE("a sender that exited, or broke its ring, is lost", "[shm]") {
-  for (const bool died : {true, false}) {
+  for (const bool exited : {true, false}) {
     Pair pair;
     const auto claimed = pair.claim(pair.address);
     REQUIRE(claimed);
     Incoming* const in = pair.take(true);
-    (died ? in->died : in->corrupt) = true;
-    in->ending = in->emptied = died;
+    (exited ? in->exited : in->corrupt) = true;
+    in->ending = in->emptied = exited;
     const auto lost = pair.places.sort_out();
     REQUIRE(lost.size() == 1);
     CHECK(lost[0].first == 5);

@@ -43,8 +43,8 @@ TEST_CASE("tcp: a peer that breaks the protocol is broken once, others unaffecte
       frame(tcp::kGoodbye, Bytes(8)),
       frame(tcp::kGet, Bytes(31)),
       frame(tcp::kGet, bulk(0)),
-      frame(tcp::kAnswer, bytes_of(tcp::Answer{{0, 1}, 0, 0})),  // acknowledges nothing
-      frame(tcp::kAnswer, bytes_of(tcp::Answer{{0, 1}, 77, 0})),
+      frame(tcp::kReply, bytes_of(tcp::Reply{{0, 1}, 0, 0})),  // acknowledges nothing
+      frame(tcp::kReply, bytes_of(tcp::Reply{{0, 1}, 77, 0})),
       frame(tcp::kGetData, bulk(8, 0, 0, 8)),                 // no get was started
       frame(tcp::kPut, bulk(8)),                              // no bytes
       frame(tcp::kPut, bulk(7, region.key, region.base, 8)),  // more bytes than `left`

@@ -75,7 +75,7 @@ int polls_until_due(Pace& pace) {
 TEST_CASE("tcp: an epoll set without events is polled more rarely", "[tcp]") {
   for (const bool beside_active : {false, true}) {
     Pace pace;
-    for (std::uint32_t look = 0; look < Pace::kPatience; ++look) {
+    for (std::uint32_t look = 0; look < Pace::kFruitless; ++look) {
       CHECK(polls_until_due(pace) == 1);
       pace.looked(false, beside_active);
     }

@@ -12,7 +12,7 @@ namespace {
 
 using lfc::channels::kAny;
 using lfc::channels::Key;
-using lfc::channels::Matching;
+using lfc::channels::MatchingPort;
 using lfc::channels::Name;
 using lfc::channels::Note;
 using lfc::channels::Notes;
@@ -24,7 +24,7 @@ constexpr std::uint32_t kComm = 3, kPeer = 5;
 constexpr std::int32_t kSources = 3, kTags = 20;
 
 // Every receive waits below until its message comes there.
-class World final : private Matching, private Notes {
+class World final : private MatchingPort, private Notes {
  public:
   bool frees = false;  // a message that is given ends the last receive of a communicator
 
@@ -77,16 +77,16 @@ TEST_CASE("channels: a wildcard examines no key a second time", "[channels]") {
   CHECK(world.busy() == 0);
   for (Receive& each : receives) world.start(each);
   CHECK(world.busy() == kSources * kTags);
-  world.receiver().foreign(kComm, kAny, 7);  // receives are posted: all matter still
+  world.receiver().before_other_receive(kComm, kAny, 7);  // receives are posted: all matter still
   CHECK(world.busy() == kSources * kTags);
   for (Receive& each : receives) world.end(each);
-  world.receiver().foreign(kComm, 1, kAny);
+  world.receiver().before_other_receive(kComm, 1, kAny);
   CHECK(world.busy() == (kSources - 1) * kTags);
-  world.receiver().foreign(kComm, kAny, 7);
+  world.receiver().before_other_receive(kComm, kAny, 7);
   CHECK(world.busy() == (kSources - 1) * (kTags - 1));
-  world.receiver().foreign(kComm, 0, 3);
+  world.receiver().before_other_receive(kComm, 0, 3);
   CHECK(world.busy() == (kSources - 1) * (kTags - 1) - 1);
-  world.receiver().foreign(kComm, kAny, kAny);
+  world.receiver().before_other_receive(kComm, kAny, kAny);
   CHECK(world.busy() == 0);
   world.start(receives.front());
   CHECK(world.busy() == 1);

@@ -20,7 +20,7 @@ namespace {
 
 using lfc::channels::End;
 using lfc::channels::Key;
-using lfc::channels::Matching;
+using lfc::channels::MatchingPort;
 using lfc::channels::Name;
 using lfc::channels::Note;
 using lfc::channels::NoteKind;
@@ -42,7 +42,7 @@ struct Packet {
 };
 
 // Process: all of its receives match at once below.
-class Process final : private Matching, private Notes {
+class Process final : private MatchingPort, private Notes {
  public:
   // A communicator that the process has.
   struct Comm {

@@ -20,7 +20,7 @@ namespace channels_test {
 
 using lfc::channels::kAny;
 using lfc::channels::Key;
-using lfc::channels::Matching;
+using lfc::channels::MatchingPort;
 using lfc::channels::Name;
 using lfc::channels::Note;
 using lfc::channels::NoteKind;
@@ -100,7 +100,7 @@ class Matching {
 };
 
 // World: the steps of a sequence, and the request that got each message.
-class World final : private Matching, private Notes {
+class World final : private MatchingPort, private Notes {
  public:
   std::vector<int> got;       // by message: its request; -1: none
   std::vector<int> expected;  // likewise, as MPI says
@@ -180,7 +180,7 @@ class World final : private Matching, private Notes {
   void other(std::int32_t source, std::int32_t tag) {
     const int who = kOwn + others_++;
     if (const auto message = truth_.post({who, tag})) matched(expected, message->number, who);
-    receiver_.foreign(kComm, source, tag);
+    receiver_.before_other_receive(kComm, source, tag);
     if (const auto message = below_.post({who, tag})) matched(got, message->number, who);
   }
   void cancel(int who) {
@@ -192,7 +192,7 @@ class World final : private Matching, private Notes {
   }
   void take_by_probe() {
     if (const auto message = truth_.take(kAny)) matched(expected, message->number, -2);
-    receiver_.reveal(kComm, kAny, kAny);
+    receiver_.before_probe(kComm, kAny, kAny);
     if (const auto message = below_.take(kAny)) matched(got, message->number, -2);
   }
   // The message arrives while the next step makes progress, or else after it.

@@ -101,7 +101,7 @@ class CollWorld {
       if (!away_[rank] && random_.chance(300)) communicators_[rank]->advance();
     if (++ticks_ % 1000 == 0)
       for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank)
-        if (!away_[rank]) communicators_[rank]->ask();
+        if (!away_[rank]) communicators_[rank]->query();
   }
   template <class Operations>
   bool finish(const Operations& operations, int limit = 200000) {

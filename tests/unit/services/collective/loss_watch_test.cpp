@@ -114,8 +114,8 @@ TEST_CASE("a revocation that one rank knows of ends the operation at all ranks",
   Node node({});
   LossWatch watch;
   lfc_coll_status status = LFC_COLL_OK;
-  watch.ask_caller([](const void* host) { return *static_cast<const lfc_coll_status*>(host); },
-                   &status);
+  watch.set_fault_query([](const void* host) { return *static_cast<const lfc_coll_status*>(host); },
+                        &status);
   watch.look(world.communicator(2), node);
   REQUIRE_FALSE(world.communicator(2).has_failed());
   status = LFC_COLL_REVOKED;
@@ -124,7 +124,7 @@ TEST_CASE("a revocation that one rank knows of ends the operation at all ranks",
   REQUIRE(world.finish(operations));
   for (const CollOperation& each : operations) CHECK(each.status == LFC_COLL_REVOKED);
   // The caller's communicator has ended: it is not looked at.
-  watch.ask_caller(nullptr, nullptr);
+  watch.set_fault_query(nullptr, nullptr);
   watch.look(world.communicator(5), node);
 }
 

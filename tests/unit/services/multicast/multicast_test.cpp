@@ -15,11 +15,11 @@ namespace {
 using Node = World::Node;
 
 struct Recorder final : Multicast::Receiver {
-  Answer take(const MulticastHeader& header, std::span<const std::byte>) override {
+  Reception take(const MulticastHeader& header, std::span<const std::byte>) override {
     numbers.push_back(header.number);
     origins.push_back(header.origin);
-    if (refuses) return Answer::malformed;
-    return ready ? Answer::taken : Answer::keep;
+    if (refuses) return Reception::malformed;
+    return ready ? Reception::taken : Reception::keep;
   }
   void keep(Multicast::Packet& packet) override { kept.push_back(&packet); }
   void lost(Multicast::Reason) override { ++losses; }

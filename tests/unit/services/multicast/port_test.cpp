@@ -16,9 +16,9 @@ using namespace lfc;
 namespace {
 
 struct Sink : Multicast::Receiver {
-  Answer take(const MulticastHeader&, std::span<const std::byte>) override {
+  Reception take(const MulticastHeader&, std::span<const std::byte>) override {
     ++taken;
-    return Answer::taken;
+    return Reception::taken;
   }
   void keep(Multicast::Packet&) override {}
   void lost(Multicast::Reason) override { ++losses; }

@@ -143,7 +143,7 @@ TEST_CASE("a withdrawn buffer is its owner's when no origin writes to it any mor
   REQUIRE(world[0].neon.target().announce(next) == Status::ok);
   // No notice was sent twice.
   REQUIRE_FALSE(
-      world[0].neon.on_frame(1, {.kind = Kind::heard, .tag = 7, .generation = 1}, nullptr, 0));
+      world[0].neon.on_frame(1, {.kind = Kind::recalled, .tag = 7, .generation = 1}, nullptr, 0));
 }
 
 TEST_CASE("a lost origin keeps no withdrawn buffer", "[neon]") {
@@ -215,7 +215,7 @@ TEST_CASE("an answer that comes after the end of its generation does not count",
   REQUIRE(buffer.times == 1);
   world.blocked = false;
   neon.pump();
-  REQUIRE(sent(world[0], Kind::answer) == 1);
+  REQUIRE(sent(world[0], Kind::reply) == 1);
   REQUIRE(buffer.times == 1);
 }
 
@@ -287,7 +287,7 @@ TEST_CASE("frames that no honest peer sends are refused", "[neon]") {
   data.count = 0;
   CHECK(refused(data, 8));
   Header other;
-  other.kind = Kind::answer;
+  other.kind = Kind::reply;
   CHECK(refused(other, 0));
   other.kind = Kind::delivered;
   other.id = 12345;

@@ -287,8 +287,8 @@ TEST_CASE("a member that sends forged numbers ends the order for all, and no con
   REQUIRE(members.run(0, bytes));
   // Member 2 sends under a number that it was not given.
   struct Liar final : Multicast::Receiver {
-    Answer take(const MulticastHeader&, std::span<const std::byte>) override {
-      return Answer::taken;
+    Reception take(const MulticastHeader&, std::span<const std::byte>) override {
+      return Reception::taken;
     }
     void keep(Multicast::Packet&) override {}
     void lost(Multicast::Reason) override {}

@@ -24,7 +24,7 @@ TEST_CASE("a message goes out in full packets under numbers in a row, the last o
   for (const std::size_t size : {0u, 1u, 63u, 64u, 65u, 128u, 200u}) {
     out.begin(std::span(bytes).first(size));
     CHECK(out.busy());
-    CHECK(out.asking());
+    CHECK(out.requesting());
     std::vector<Packet> sent;
     REQUIRE(out.go(40, 64, [&](std::uint64_t number, std::uint64_t following, auto part) {
       sent.push_back(
@@ -52,7 +52,7 @@ TEST_CASE("a message is busy while its request is under way or one of its packet
     ++out.unsent();
     return true;
   }));
-  CHECK_FALSE(out.asking());
+  CHECK_FALSE(out.requesting());
   CHECK(out.busy());
   --out.unsent();
   CHECK_FALSE(out.busy());

@@ -199,6 +199,8 @@ TEST_CASE("a put that the link does not copy within the call completes later by 
   CHECK(at.window->flush(1) == WindowStatus::ok);
 }
 
+namespace {
+
 // Small puts to a link that copies within the call.
 struct CopyingMember : Member {
   CopyingMember() {
@@ -214,6 +216,8 @@ struct CopyingMember : Member {
     return 1000 + static_cast<std::uint64_t>(place);
   }
 };
+
+}  // namespace
 
 TEST_CASE("small puts behind the first one are copied together at the next wait", "[windows]") {
   CopyingMember at;

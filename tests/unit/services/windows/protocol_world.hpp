@@ -150,7 +150,7 @@ class ProtocolWorld {
       head.rank = rank;
       post(to, FrameType::service, &head, sizeof head);
     }
-    void answer(Rank to, WindowAck ack) override {
+    void acknowledge(Rank to, WindowAck ack) override {
       post(to, FrameType::service_ack, &ack, sizeof ack);
     }
     void reply(Rank to, const WindowHead& head, std::span<const Run> runs,

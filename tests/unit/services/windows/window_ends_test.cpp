@@ -38,7 +38,7 @@ TEST_CASE("a lock that has been requested is acquired before it is released", "[
   REQUIRE(at.at(0).lock(1, true, false) == WindowStatus::ok);
   {
     const Ni::Access access(at.world.ni(0));
-    at.at(0).protocol().origin.ask(at.at(0).protocol().origin.use(1));
+    at.at(0).protocol().origin.request_lock(at.at(0).protocol().origin.use(1));
   }
   REQUIRE(at.at(0).unlock(1) == WindowStatus::ok);
   at.settle();
