@@ -29,13 +29,11 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 }
 
 /* Whether no later communicator has this key. Open MPI never uses the number of a communicator that was made from a
- * group again, nor an epoch. */
+ * group again; an epoch it may, for a communicator of other ranks. */
 static inline bool lfc_communicator_key_is_unique(const ompi_communicator_t* comm) {
 #if OPAL_MAJOR_VERSION == 4
   (void)comm;
   return false;
-#elif LFC_HAS_FAILURES
-  return !OMPI_COMM_IS_GLOBAL_INDEX(comm) || LFC_MPI_SURVIVES_FAULTS;
 #else
   return !OMPI_COMM_IS_GLOBAL_INDEX(comm);
 #endif

@@ -36,7 +36,7 @@ bool lfc_coll_agree_in_init(lfc_coll_module* own, ompi_communicator_t* comm) {
   if (!combine_in_init(own, comm, &found)) return false; /* and MPI_Init will also fail */
   lfc_pml_hooks_agree(found >> kHooks);
   found &= (UINT32_C(1) << kHooks) - 1;
-  lfc_coll_agree_for_job(found);
+  lfc_coll_agree_for_job(found | LFC_COLL_ROOM); /* each communicator has room of its own */
   if (lfc_coll_agree(own->communicator, found)) return true;
   lfc_coll_explain(comm, why_not(found));
   return false;
