@@ -14,9 +14,10 @@ for ((job = 0; job < $1; job++)); do
     components=(--mca btl lfc --mca osc neon)
     [[ $way != stock ]] || components=(--mca btl "vader,self" --mca osc pt2pt --mca coll ^lfc)
     said=$(
+      set -e
       [[ $way == stock ]] || use "$way"
       job_says_ok "$ranks" --mca pml ob1 "${components[@]}" "${random[@]}"
-    ) || exit 1
+    )
     echo "job $((job + 1)) of $1: $ranks ranks, seed $seed, $way: $said"
     [[ ${expected:=$said} == "$said" ]] || { echo "they differ"; exit 1; }
   done
