@@ -21,7 +21,7 @@ BondLink::BondLink(const BondOptions& options, FrameSink& sink, Counters& counte
       losses_(rails_, sessions_, options_, counters),
       frames_(rails_, sessions_, losses_, counters),
       transfers_(rails_, sessions_, losses_, counters),
-      entries_(rails_, sessions_, losses_, frames_),
+      entries_(rails_, sessions_, losses_),
       connector_(*this, rails_, sessions_, losses_, transfers_, options_, sink),
       returns_(rails_, sessions_, losses_, entries_, connector_, options_, counters),
       watch_(rails_, sessions_, losses_, frames_, options_),
@@ -49,7 +49,9 @@ void BondLink::close(PeerId peer) noexcept {
   Session* session = sessions_.of(peer);
   if (session == nullptr) return;
   sessions_.forget(*session);
-  const bool talking = session->lead != kNoRail && !session->plain && !session->connect_due;
+  // Frames that wait for another rail still have to arrive.
+  const bool carries = session->lead != kNoRail || session->retained.count() != 0;
+  const bool talking = carries && !session->plain && !session->connect_due;
   if (session->state == Session::State::ending) return;  // our goodbye is due already
   if (session->state != Session::State::open || !talking) {
     transfers_.abandon(*session);

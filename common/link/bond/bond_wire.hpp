@@ -11,8 +11,7 @@
 // |          |          | all rails                                    |                     |
 // | reply    | no       | a probe has come; on its rail                | -                   |
 // | leave    | yes      | the sender has closed a connection of a      | leave, unless sent  |
-// |          |          | rail: it places and delivers nothing from it | before; 0: none     |
-// |          |          | (0: it cannot make the first one)            |                     |
+// |          |          | rail: it places and delivers nothing from it | before              |
 // | enter    | no       | a rail is connected, or connected again;     | enter, unless sent  |
 // |          |          | first, on that rail (entries.hpp)            | before              |
 // | goodbye  | yes      | the sender has closed the peer; last         | goodbye, unless     |

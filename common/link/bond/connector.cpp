@@ -50,7 +50,6 @@ Session& Connector::begin(const Address& address, PeerId peer) {
       rail.state = RailState::State::none;
       if (for_frames) ++session.live;
     } else {
-      rail.leave_due = !session.plain;
       pairing.left_out.push_back({pair.ours, why});
     }
   }
@@ -104,7 +103,6 @@ bool Connector::join(Session& session, std::uint8_t i, std::string& why_not) {
   }
   rail.state = RailState::State::lost;
   if (session.for_frames(i)) --session.live;
-  rail.leave_due = !session.plain;  // so that the peer does not wait for it
   why_not += (why_not.empty() ? "" : ", ") + rails_[i].label + ": " + why;
   sessions_.note_incomplete(session);
   losses_.report_loss(session, i, why);
@@ -210,6 +208,7 @@ void Connector::close_rails(Session& session) noexcept {
 void Connector::finish(Session& session, Session::State state) {
   if (session.state == Session::State::over) return;
   session.state = state;
+  session.connect_due = false;
   close_rails(session);
   session.retained = {};
   session.arrivals = {};

@@ -21,9 +21,9 @@ int DeferredCalls::run() {
 
 // Makes the calls that are possible now. True: some are left.
 bool DeferredCalls::settle(Session& session) {
-  if (session.connect_due && connect(session)) return true;
   if (session.state == Session::State::over || session.state == Session::State::broken)
     return false;
+  if (session.connect_due && connect(session)) return true;
   if (!leave_lost_rails(session)) return false;
   bool rest = !frames_.send_unsent(session) || !connector_.widen(session);
   rest |= send_notes(session);
@@ -60,15 +60,14 @@ bool DeferredCalls::leave_lost_rails(Session& session) {
     why += (why.empty() ? "" : "; ") + rails_[rail].label + ": " + session.rails[rail].why;
     losses_.leave(session, rail);
   }
-  // The last rail that was up has carried frames of which there is no copy.
-  const bool lost = session.lead == kNoRail && !session.retained.is_complete();
-  if (session.usable == 0 && session.state == Session::State::open && !session.plain && !lost)
+  if (session.usable == 0 && session.state == Session::State::open && !session.plain)
     static_cast<void>(
         connector_.connect_rails(session, why));  // rails that the peer should have connected
-  if (session.usable != 0 && !lost) return true;
+  if (session.usable != 0) return true;
   const bool open = session.state == Session::State::open;
   // A late connection of a session that has ended began this one: to the NI the peer is as before.
-  if (session.begun == Begun::peer && session.names.theirs == 0 && !session.plain)
+  if (session.begun == Begun::peer && session.names.theirs == 0 && !session.plain &&
+      !session.names.first)
     sessions_.forget(session);
   const PeerId peer = session.peer;
   if (open) transfers_.abandon(session);
@@ -89,7 +88,7 @@ bool DeferredCalls::send_notes(Session& session) {
       if (frames_.send_note(session, rail, note) == SendStatus::sent) state.reply_due = 0;
       rest |= state.reply_due != 0;
     }
-    if (state.leave_due && session.lead != kNoRail) {
+    if (state.leave_due) {
       const Note note{NoteKind::leave, state.theirs, 0, state.connection};
       const Slice slice{&note, sizeof note};
       state.leave_due = frames_.send(session, {FrameType::rail}, &slice, 1) != SendStatus::sent;

@@ -103,7 +103,6 @@ void Delivery::on_note(Session& session, std::uint8_t rail, const Note& note) {
       if (distance(session.probes.witnessed, note.value) > 0 &&
           distance(note.value, session.probes.round) >= 0)
         session.probes.witnessed = note.value;
-      sessions_.make_restless(session);  // it has acknowledged frames, which a rail may wait for
       return;
     default: return;
   }

@@ -16,11 +16,6 @@ bool Entries::send_hello(Session& session, std::uint8_t i) noexcept {
   RailState& rail = session.rails[i];
   rail.enter_due = false;
   if (!rail.connected() || rail.greeted) return true;
-  // If this rail had to take the place of the lead, frames without a copy would be lost.
-  if (session.for_frames(i) && !session.retained.is_complete()) {
-    rail.enter_due = true;
-    return frames_.request_acknowledgement(session);  // the reply stirs the session
-  }
   const SendStatus status = send(session, i);
   rail.enter_due = status == SendStatus::again;
   rail.greeted = status == SendStatus::sent;

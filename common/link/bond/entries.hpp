@@ -13,17 +13,16 @@
 
 #include <cstdint>
 
-#include "link/bond/numbered_frames.hpp"
+#include "link/bond/losses.hpp"
 
 namespace lfc::bond {
 
 class Entries {
  public:
-  Entries(Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames) noexcept
-      : rails_(rails), sessions_(sessions), losses_(losses), frames_(frames) {}
+  Entries(Rails& rails, Sessions& sessions, Losses& losses) noexcept
+      : rails_(rails), sessions_(sessions), losses_(losses) {}
 
-  // Sends our `enter` on a connected rail, unless it was sent, once there are copies of all frames that have not
-  // arrived. False: the link does not take it now.
+  // Sends our `enter` on a connected rail, unless it was sent. False: the link does not take it now.
   bool send_hello(Session& session, std::uint8_t rail) noexcept;
   // Sends it once more, now and then, while the peer's has not arrived: the link reports a connection that the peer has
   // closed only to a sender.
@@ -38,7 +37,6 @@ class Entries {
   Rails& rails_;
   Sessions& sessions_;
   Losses& losses_;
-  NumberedFrames& frames_;
 };
 
 }  // namespace lfc::bond

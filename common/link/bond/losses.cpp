@@ -47,12 +47,9 @@ void Losses::peer_left(Session& session, std::uint8_t rail, std::uint32_t connec
   const std::int32_t ahead = distance(state.connection, connection);
   if (ahead < 0) return;
   suspect(session, rail, "left by the peer");
-  if (state.state == RailState::State::none) {
-    if (session.for_frames(rail)) --session.live;
-    state.state = RailState::State::lost;
-    sessions_.note_incomplete(session);
-  }
   if (ahead > 0) {  // an attempt of the peer that has not reached us
+    if (state.state == RailState::State::none && session.for_frames(rail)) --session.live;
+    state.state = RailState::State::lost;
     state.connection = connection;
     state.leave_due = true;
     state.put_off(options_.now());

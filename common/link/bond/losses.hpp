@@ -29,8 +29,8 @@ class Losses {
   void broke(Session& session, std::uint8_t rail, std::string_view why) noexcept;
   // Closes the rail. To be called outside of any rail's poll().
   void leave(Session& session, std::uint8_t rail);
-  // The peer has closed the rail's connection of this number, or cannot make one (0): no put of ours can land there any
-  // more, so our puts may be sent again.
+  // The peer has closed the rail's connection of this number: no put of ours can land there any more, so our puts may
+  // be sent again.
   void peer_left(Session& session, std::uint8_t rail, std::uint32_t connection);
   // The rail has made progress: the peer is alive on it.
   void life(Session& session, std::uint8_t rail) noexcept;

@@ -50,11 +50,7 @@ SendStatus NumberedFrames::send(Session& session, Meta meta, const Slice* slices
   }
   if (status != SendStatus::sent) return SendStatus::again;
   ++session.next_number;
-  if (kept) {
-    retained.push(number, meta, slices, count, size, rail);
-  } else {
-    retained.skip(number);
-  }
+  if (kept) retained.push(number, meta, slices, count, size, rail);
   return SendStatus::sent;
 }
 
@@ -102,19 +98,6 @@ SendStatus NumberedFrames::send_note(Session& session, std::uint8_t rail,
     session.bytes_since_ack = 0;
   }
   return status;
-}
-
-// A reply to a probe acknowledges, and comes behind all frames that the lead has carried.
-bool NumberedFrames::request_acknowledgement(Session& session) noexcept {
-  if (session.lead == kNoRail) return true;  // the session ends
-  Probes& probes = session.probes;
-  RailState& lead = session.rails[session.lead];
-  if (probes.witnessed == probes.round) ++probes.round;
-  if (lead.probed == probes.round) return true;
-  const Note probe{NoteKind::probe, session.lead, 0, probes.round};
-  if (send_note(session, session.lead, probe) != SendStatus::sent) return false;
-  lead.probed = probes.round;
-  return true;
 }
 
 bool NumberedFrames::send_unsent(Session& session) noexcept {

@@ -6,8 +6,8 @@
 //   frames.acknowledge(session, rail);               // frames that have arrived
 //   bool all = frames.send_unsent(session);          // frames of lost rails are sent again
 //
-// Invariants: a frame gets its number before it is sent, and keeps it when it is sent again; nothing is kept
-// while a peer has one rail for frames (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
+// Invariants: a frame gets its number before it is sent, and keeps it when it is sent again; nothing is kept for a
+// peer with one rail for frames (tests/unit/link/bond/bond_test.cpp). Threads: as the link's.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,6 @@ class NumberedFrames {
   SendStatus send(Session& session, Meta meta, const Slice* slices, int count) noexcept;
   // Sends a note without a number, on the rail that it is about.
   SendStatus send_note(Session& session, std::uint8_t rail, const Note& note) noexcept;
-  // Requests an acknowledgement of all frames. False: the lead has no room now.
-  bool request_acknowledgement(Session& session) noexcept;
   // Sends the frames of lost rails again. False: some of them still wait.
   bool send_unsent(Session& session) noexcept;
   // Acknowledges the frames that have arrived. If the rail has no room, DeferredCalls tries again.

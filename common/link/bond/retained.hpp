@@ -4,7 +4,6 @@
 //   retained.push(number, meta, slices, count, size, rail);
 //   retained.acknowledge(head.acknowledged);
 //   retained.forsake(rail);                          // its frames must be sent again
-//   retained.skip(number);                           // a frame of which no copy is kept
 //   while (Retained::Frame* frame = retained.first_unsent()) { ...; retained.sent(*frame, other); }
 //
 // Memory grows with the unacknowledged frames, up to kMostMemory, and does not shrink.
@@ -43,16 +42,8 @@ class Retained {
   // Copies the slices, `size` bytes in all. `rail` may be kNoRail: not sent yet.
   void push(std::uint32_t number, Meta meta, const Slice* slices, int count, std::size_t size,
             std::uint8_t rail);
-  // The frame of this number has left without a copy.
-  void skip(std::uint32_t number) noexcept {
-    skipped_ = number;
-    complete_ = false;
-  }
-  // True: there are copies of all frames that have not been acknowledged.
-  bool is_complete() const noexcept { return complete_; }
   // Drops all frames up to this number.
   void acknowledge(std::uint32_t number) noexcept {
-    if (distance(skipped_, number) >= 0) complete_ = true;
     while (count_ != 0 && distance(front().number, number) >= 0) pop();
   }
   void clear() noexcept {
@@ -93,8 +84,6 @@ class Retained {
   std::size_t head_ = 0;
   std::size_t count_ = 0;
   std::size_t unsent_ = 0;
-  std::uint32_t skipped_ = 0;  // the last frame without a copy
-  bool complete_ = true;       // that has been acknowledged
   std::array<std::size_t, kMaxRails> on_rail_{};
 };
 

@@ -60,8 +60,7 @@ struct RailState {
   // before both ends have sent `enter` (entries.hpp). lost: closed, or out of reach, until it returns (returns.hpp).
   enum class State : std::uint8_t { none, joining, returning, up, lost };
   State state = State::none;
-  bool leave_due =
-      false;  // the peer is to be notified that we have closed it, or cannot connect it
+  bool leave_due = false;       // the peer is to be notified that we have closed it
   bool close_due = false;       // it was found to be lost just now
   bool peer_left = false;       // the peer has closed it: nothing of ours arrives there any more
   std::uint32_t chunks = 0;     // under way on it
@@ -137,6 +136,7 @@ struct RailState {
 struct SessionNames {
   std::uint32_t ours = 0;
   std::uint32_t theirs = 0;  // 0: not known yet
+  bool first = true;         // no session with the same process came before
 
   // True: the peer's session of this name, which knows ours by `our_name` or 0, is the other end of ours.
   bool pair(std::uint32_t their_name, std::uint32_t our_name) const noexcept {
@@ -153,12 +153,6 @@ struct Probes {
 // self: our NI has connected. peer: the peer has, and our NI knows that.
 enum class Begun : std::uint8_t { self, peer, both };
 
-// The rail will be used again soon.
-inline bool is_entering(const RailState& rail) noexcept {
-  return rail.state == RailState::State::returning &&
-         (rail.enter_due || rail.greeted || rail.welcomed);
-}
-
 struct Session {
   enum class State : std::uint8_t { open, closing, ending, over, broken };
   State state = State::open;
@@ -173,7 +167,7 @@ struct Session {
   bool widen_due = false;    // there is a transfer for which rails for chunks are to be connected
   std::uint8_t lead = kNoRail;  // that carries small frames
   std::uint8_t usable = 0;      // rails for frames that carry something, or may soon
-  std::uint8_t live = 0;        // these, and those that the peer may connect for the first time
+  std::uint8_t live = 0;        // of these, and those that the peer may connect for the first time
   std::uint8_t wider = 0;       // rails for chunks only that are usable
   SessionNames names;
   PeerId id = kNoPeer;    // by which the rails know the peer
@@ -202,13 +196,8 @@ struct Session {
   explicit Session(const Address& address_) : address(address_) {}
 
   bool for_frames(std::uint8_t rail) const noexcept { return rails[rail].rank != kNoRail; }
-  // Frames are kept until they have arrived while another rail may have to carry them again.
-  bool keeps_frames() const noexcept {
-    return live > 1 ||
-           (order.size() > live && std::any_of(order.begin(), order.end(), [this](std::uint8_t i) {
-              return is_entering(rails[i]);
-            }));
-  }
+  // Frames are kept until they have arrived, because another rail may have to carry them again.
+  bool keeps_frames() const noexcept { return order.size() > 1; }
   // How many rails of its kind are usable.
   std::uint8_t& usable_like(std::uint8_t rail) noexcept {
     return for_frames(rail) ? usable : wider;

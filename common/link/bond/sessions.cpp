@@ -14,13 +14,14 @@ Session& Sessions::add(const Address& address, PeerId peer) {
   session.peer = peer;
   if (peer >= by_peer_.size()) by_peer_.resize(std::size_t{peer} + 1);
   by_peer_[peer] = &session;
-  by_name_[address.identity().name.packed()] = &session;
+  const auto [entry, first] = by_name_.insert_or_assign(address.identity().name.packed(), &session);
+  session.names.first = first;
   return session;
 }
 
 void Sessions::end(Session& session) noexcept {
   const auto entry = by_name_.find(session.address.identity().name.packed());
-  if (entry != by_name_.end() && entry->second == &session) by_name_.erase(entry);
+  if (entry != by_name_.end() && entry->second == &session) entry->second = nullptr;
   over_ = true;
 }
 

@@ -20,32 +20,41 @@ using bond::Note;
 using bond::NoteKind;
 using namespace two_bonds;
 
+// Fabrics that neither stall nor refuse.
+SimOptions calm() {
+  SimOptions options;
+  options.stall_permille = options.refuse_permille = 0;
+  options.maximum_delay = 2;
+  return options;
+}
+
+void poll_alone(World& world, int node, int ticks) {
+  for (; ticks > 0; --ticks) {
+    world.tick();
+    world.nodes[node].link->poll();
+  }
+}
+
+void exchange(World& world, int from) {
+  auto& frames = world.nodes[1 - from].frames;
+  const std::size_t before = frames.size();
+  const auto bytes = bytes_of(16, before + 3);
+  REQUIRE(
+      world.until([&] { return world.send(from, FrameType::message, bytes) == SendStatus::sent; }));
+  REQUIRE(world.until([&] { return frames.size() == before + 1; }));
+  CHECK(frames.back().second == bytes);
+}
+
 // Node 0 has just begun to connect over rail 1, for the first time, in a session that works over rail 0.
 struct Late {
   Late() : world(31, 2) {
     world.fabrics[1]->cut(0, 1);
     REQUIRE(world.connect(0));
-    exchange(0);
+    exchange(world, 0);
     world.fabrics[1]->mend(0, 1);
     const auto hellos = [&] { return world.fabrics[1]->totals().frames; };
-    while (hellos() == 0) poll_alone(0, 1);
+    while (hellos() == 0) poll_alone(world, 0, 1);
   }
-  void poll_alone(int node, int ticks) {
-    for (; ticks > 0; --ticks) {
-      world.tick();
-      world.nodes[node].link->poll();
-    }
-  }
-  void exchange(int from) {
-    auto& frames = world.nodes[1 - from].frames;
-    const std::size_t before = frames.size();
-    const auto bytes = bytes_of(16, before + 3);
-    REQUIRE(world.until(
-        [&] { return world.send(from, FrameType::message, bytes) == SendStatus::sent; }));
-    REQUIRE(world.until([&] { return frames.size() == before + 1; }));
-    CHECK(frames.back().second == bytes);
-  }
-
   World world;
 };
 
@@ -118,15 +127,15 @@ TEST_CASE("a late connection of a session that the peer has closed joins no late
   World& world = late.world;
   world.nodes[1].link->close(world.peer(1));
   REQUIRE(world.connect(1));
-  late.poll_alone(1, 200);  // the connection arrives; the goodbye of node 1 waits for node 0
+  poll_alone(world, 1, 200);  // the connection arrives; the goodbye of node 1 waits for node 0
   const auto bytes = bytes_of(24, 1);
   if (world.send(1, FrameType::message, bytes) == SendStatus::again)
     REQUIRE(
         world.until([&] { return world.send(1, FrameType::message, bytes) == SendStatus::sent; }));
   REQUIRE(world.until([&] { return world.nodes[0].frames.size() == 1; }));
   CHECK(world.nodes[0].frames[0].second == bytes);
-  late.exchange(1);
-  late.exchange(0);
+  exchange(world, 1);
+  exchange(world, 0);
   for (int i = 0; i < 5000; ++i) world.step();
   CHECK(world.nodes[0].frames.size() == 2);
   CHECK(world.nodes[0].broken + world.nodes[1].broken == 0);
@@ -137,15 +146,15 @@ TEST_CASE("a late connection of a session that the peer has closed is no loss", 
   World& world = late.world;
   world.nodes[1].link->close(world.peer(1));
   world.nodes[1].peer_address = nullptr;  // so it cannot connect the rails that the peer does not
-  late.poll_alone(1, 200);
-  late.poll_alone(0, 200);
+  poll_alone(world, 1, 200);
+  poll_alone(world, 0, 200);
   world.fabrics[1]->cut(0, 1);  // the end of the late connection
   for (int i = 0; i < 5000; ++i) world.step();
   CHECK(world.nodes[0].broken + world.nodes[1].broken == 0);
   world.fabrics[1]->mend(0, 1);
   REQUIRE(world.connect(0));
-  late.exchange(0);
-  late.exchange(1);
+  exchange(world, 0);
+  exchange(world, 1);
   CHECK(world.nodes[0].broken + world.nodes[1].broken == 0);
 }
 
@@ -170,26 +179,6 @@ TEST_CASE("a connection of another session of the peer carries no frame of this 
   REQUIRE(a.frames.size() == 2);
   CHECK(a.frames[1].second[0] == std::byte{33});
   CHECK(a.broken == 0);
-}
-
-TEST_CASE("a rail enters only when there are copies of all frames that have not arrived",
-          "[bond]") {
-  Bare bare;
-  bare.connect(0);
-  bare.send(0, FrameType::rail, {9, 0}, Note{NoteKind::enter, 0, 0, 1});
-  bare.send(0, FrameType::rail, {1, 0}, Note{NoteKind::leave, 1, 0, 0});  // rail 1 cannot be made
-  bare.step();
-  const Slice slice{"frame", 5};
-  REQUIRE(bare.a.link->send(2, {FrameType::message}, &slice, 1) == SendStatus::sent);
-  CHECK(bare.a.link->memory() == 0);
-  bare.connect(1);
-  CHECK(bare.notes(1).empty());
-  REQUIRE(bare.notes(0).back() == NoteKind::probe);
-  bare.send(0, FrameType::rail, {0, 1}, Note{NoteKind::reply, 0, 0, 1});
-  bare.step();
-  CHECK(bare.notes(1) == std::vector<NoteKind>{NoteKind::enter});
-  REQUIRE(bare.a.link->send(2, {FrameType::message}, &slice, 1) == SendStatus::sent);
-  CHECK(bare.a.link->memory() != 0);
 }
 
 TEST_CASE("the time to confirm a return begins when the rail is connected again", "[bond]") {
@@ -217,6 +206,37 @@ TEST_CASE("the time to confirm a return begins when the rail is connected again"
   CHECK(bare.a.counters.get(Counter::rails_lost) == 1);
   CHECK(bare.a.counters.get(Counter::rails_returned) == 1);
   CHECK(bare.a.broken == 0);
+}
+
+TEST_CASE("a peer that ends before its first frame is lost", "[bond]") {
+  World world(31, 1, calm());
+  REQUIRE(world.connect(0));
+  poll_alone(world, 0, 2);
+  poll_alone(world, 1, 5);
+  world.fabrics[0]->cut(0, 1);
+  for (int ticks = 2000; ticks > 0; --ticks) world.step();
+  CHECK(world.nodes[0].broken == 1);
+  CHECK(world.nodes[1].broken == 1);
+}
+
+TEST_CASE("frames that wait for another rail arrive after close()", "[bond]") {
+  World world(31, 2, calm());
+  world.fabrics[1]->cut(0, 1);
+  REQUIRE(world.connect(0));
+  exchange(world, 0);
+  for (int frames = 128; frames > 0; --frames) exchange(world, 1);
+  for (int ticks = 50; ticks > 0; --ticks) world.step();
+  world.fabrics[1]->mend(0, 1);
+  const auto hellos = world.fabrics[1]->totals().frames;
+  while (world.fabrics[1]->totals().frames == hellos) poll_alone(world, 0, 1);
+  world.fabrics[0]->silence(0, 1);
+  const std::size_t before = world.nodes[1].frames.size();
+  REQUIRE(world.send(0, FrameType::message, bytes_of(16, 77)) == SendStatus::sent);
+  world.fabrics[0]->cut(0, 1);
+  poll_alone(world, 0, 3);
+  world.nodes[0].link->close(world.peer(0));
+  for (int ticks = 100'000; ticks > 0; --ticks) world.step();
+  CHECK(world.nodes[1].frames.size() == before + 1);
 }
 
 TEST_CASE("two sessions are each other's ends by their names", "[bond]") {
