@@ -1,9 +1,9 @@
 // States: the enumerations whose values records show, each with its words. The engine and its services count in these,
 // and lfc-look reads them, so neither has numbers of its own.
 //
-//   Peer::State state = look::PeerState::connected;          // engine/peer.hpp
-//   look::word_of(look::kWordsOfPeerState, peer["state"])    // lfc-look, which reads it from outside: "connected"
-//   peer["state"] == look::number_of(look::PeerState::known)
+//   look::PeerState state = look::PeerState::connected;      // the engine
+//   show(look::word_of(look::kWordsOfPeerState, number));    // lfc-look, which reads it from outside: "connected"
+//   if (number == look::number_of(look::PeerState::known)) show("no connection yet");
 //
 // A new value goes to the end, for lfc-look also reads processes of other builds. The types of frames are in
 // wire/frame.hpp.

@@ -6,6 +6,7 @@
 #include "link/bond/connector.hpp"
 #include "link/bond/deferred_calls.hpp"
 #include "link/bond/delivery.hpp"
+#include "link/bond/entries.hpp"
 #include "link/bond/losses.hpp"
 #include "link/bond/numbered_frames.hpp"
 #include "link/bond/rail_choice.hpp"
@@ -43,6 +44,12 @@ void deferred_calls_of(DeferredCalls& deferred_calls, Sessions& sessions) {
 #include "common/link/bond/deferred_calls.hpp.example"
 }
 
+bool entries_of(Entries& entries, Session& session, const Head& head, Note note,
+                std::uint8_t rail) {
+#include "common/link/bond/entries.hpp.example"
+  return sent;
+}
+
 void losses(Losses& losses, Session& session, std::uint32_t rail, std::uint32_t connection) {
 #include "common/link/bond/losses.hpp.example"
 }
@@ -57,7 +64,7 @@ void rail_choice(const BondOptions& options, std::span<const std::byte> address,
 #include "common/link/bond/rail_choice.hpp.example"
 }
 
-void rail_watch(RailWatch& watch) {
+void rail_watch(RailWatch& watch, Clock::time_point present) {
 #include "common/link/bond/rail_watch.hpp.example"
 }
 
@@ -71,9 +78,9 @@ SendStatus retained(Retained& retained, bool control, Meta meta, Head head, std:
   return SendStatus::sent;
 }
 
-void returns_of(Rails& rails, Sessions& sessions, Losses& losses, NumberedFrames& frames,
-                Session& session, std::uint8_t rail, Note note, Connector& connector,
-                const BondOptions& options, Counters& counters) {
+void returns_of(Rails& rails, Sessions& sessions, Losses& losses, Entries& entries,
+                Connector& connector, const BondOptions& options, Counters& counters,
+                Clock::time_point present) {
 #include "common/link/bond/returns.hpp.example"
 }
 

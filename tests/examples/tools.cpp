@@ -5,6 +5,7 @@
 
 #include "given.hpp"
 #include "look/published.hpp"
+#include "look/states.hpp"
 #include "mca/libraries/mpix_neon/datatype_pieces.hpp"
 #include "mca/libraries/mpix_neon/drain.hpp"
 #include "mca/libraries/mpix_neon/endpoint.hpp"
@@ -39,6 +40,11 @@ struct Windows {
 #include "common/look/published.hpp.example"
   }
 };
+
+void states(std::uint64_t number, void (*show)(const char*)) {
+#include "common/look/states.hpp.example"
+  static_cast<void>(state);
+}
 
 void plugin_of() {
 #include "mca/tools/lfc_info/plugin.hpp.example"

@@ -1,8 +1,8 @@
 // Entries: the first frame of each end on a connection of a rail. It shows both ends that the connection joins the two
 // sessions for which it was made. A connection that is late may otherwise join a later session of the same processes.
 //
-//   if (rail.enter_due) bool sent = entries.send_hello(session, rail);    // the peer has connected
-//   entries.welcome(session, rail, head, note.value);                // the peer's `enter` has arrived
+//   const bool sent = entries.send_hello(session, rail);       // the peer has connected the rail
+//   entries.welcome(session, rail, head, note.value);          // the peer's `enter` has arrived
 //
 // Each end names a session by a number that it never uses again, and sends that name with the name of the peer's
 // session, as far as it is known. The end that has accepted the connection begins.
