@@ -32,7 +32,7 @@ bool FailingAllocation::has_failed() const noexcept { return failed; }
 
 }  // namespace lfc
 
-#ifndef __SANITIZE_ADDRESS__
+#if LFC_ALLOCATIONS_FAIL
 // The forms for arrays and without exceptions call these.
 void* operator new(std::size_t size) {
   void* const memory = fails_now(size) ? nullptr : std::malloc(size != 0 ? size : 1);

@@ -14,11 +14,17 @@
 //
 // With a size, only calls for at least so many bytes count. Without exceptions `operator new` returns null.
 //
-// Catch2's macros also allocate, so they stand outside its scope. With AddressSanitizer nothing fails, because that
-// tool needs its own `operator new`.
+// Catch2's macros also allocate, so they stand outside its scope. With AddressSanitizer and ThreadSanitizer nothing
+// fails, because these tools need their own `operator new`.
 #pragma once
 
 #include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LFC_ALLOCATIONS_FAIL 0
+#else
+#define LFC_ALLOCATIONS_FAIL 1
+#endif
 
 namespace lfc {
 
