@@ -76,8 +76,6 @@ void Connections::end_with_errno(Connection& connection, int error) {
                                   "although the kernel has sent probes again and again"));
   else if (error == ECONNRESET || error == EPIPE)
     end(connection, no_goodbye(connection, std::strerror(error)));
-  else if (error == ENOMEM)
-    end(connection, no_memory(connection));
   else
     end(connection, no_way(connection, error));
 }

@@ -44,7 +44,8 @@ void Handshake::establish(Connection& connection) {
   connection.deadline = Clock::time_point::max();
   it_.unauthenticated.note_authenticated(connection);
   connection.state = State::established;
-  if (!connection.in.grow(Inbox::kEstablished)) it_.connections.end_with_errno(connection, ENOMEM);
+  if (!connection.in.grow(Inbox::kEstablished))
+    it_.connections.end(connection, no_memory(connection));
 }
 
 // --- We connect ---
