@@ -21,9 +21,9 @@ int DeferredCalls::run() {
 
 // Makes the calls that are possible now. True: some are left.
 bool DeferredCalls::settle(Session& session) {
+  if (session.connect_due && connect(session)) return true;
   if (session.state == Session::State::over || session.state == Session::State::broken)
     return false;
-  if (session.connect_due && connect(session)) return true;
   if (!leave_lost_rails(session)) return false;
   bool rest = !frames_.send_unsent(session) || !connector_.widen(session);
   rest |= send_notes(session);
@@ -82,7 +82,7 @@ bool DeferredCalls::send_notes(Session& session) {
   bool rest = false;
   for (std::uint8_t rail = 0; rail < rails_.count(); ++rail) {
     RailState& state = session.rails[rail];
-    if (state.enter_due) rest |= !entries_.send_hello(session, rail);
+    if (state.enter_due) rest |= !entries_.enter(session, rail);
     if (state.reply_due != 0 && state.up()) {
       const Note note{NoteKind::reply, rail, 0, state.reply_due};
       if (frames_.send_note(session, rail, note) == SendStatus::sent) state.reply_due = 0;

@@ -12,7 +12,7 @@ SendStatus Entries::send(Session& session, std::uint8_t i) noexcept {
   return status;
 }
 
-bool Entries::send_hello(Session& session, std::uint8_t i) noexcept {
+bool Entries::enter(Session& session, std::uint8_t i) noexcept {
   RailState& rail = session.rails[i];
   rail.enter_due = false;
   if (!rail.connected() || rail.greeted) return true;
@@ -40,7 +40,7 @@ void Entries::welcome(Session& session, std::uint8_t i, const Head& head,
   if (rail.welcomed) return;  // sent again
   rail.welcomed = true;
   if (rail.greeted) return use(session, i);
-  if (!send_hello(session, i)) sessions_.make_restless(session);
+  if (!enter(session, i)) sessions_.make_restless(session);
 }
 
 void Entries::use(Session& session, std::uint8_t i) noexcept {

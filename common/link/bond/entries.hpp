@@ -1,7 +1,7 @@
 // Entries: the first frame of each end on a connection of a rail. It shows both ends that the connection joins the two
 // sessions for which it was made. A connection that is late may otherwise join a later session of the same processes.
 //
-//   const bool sent = entries.send_hello(session, rail);       // the peer has connected the rail
+//   const bool sent = entries.enter(session, rail);            // the peer has connected the rail
 //   entries.welcome(session, rail, head, note.value);          // the peer's `enter` has arrived
 //
 // Each end names a session by a number that it never uses again, and sends that name with the name of the peer's
@@ -23,7 +23,7 @@ class Entries {
       : rails_(rails), sessions_(sessions), losses_(losses) {}
 
   // Sends our `enter` on a connected rail, unless it was sent. False: the link does not take it now.
-  bool send_hello(Session& session, std::uint8_t rail) noexcept;
+  bool enter(Session& session, std::uint8_t rail) noexcept;
   // Sends it once more, now and then, while the peer's has not arrived: the link reports a connection that the peer has
   // closed only to a sender.
   void enter_again(Session& session, std::uint8_t rail, Clock::time_point now) noexcept;

@@ -63,8 +63,8 @@ class Sessions {
  private:
   std::vector<std::unique_ptr<Session>> all_;  // by id
   std::vector<Session*> by_peer_;
-  std::unordered_map<std::uint64_t, Session*>
-      by_name_;  // null: all sessions of the process are over
+  // null: all sessions of the process are over
+  std::unordered_map<std::uint64_t, Session*> by_name_;
   std::vector<Session*> restless_;
   std::vector<PeerId> incomplete_;  // some may be freed
   bool over_ = false;               // some session can be forgotten
