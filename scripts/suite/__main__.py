@@ -14,6 +14,7 @@ from pathlib import Path
 import machine
 import plan
 import table
+import total
 import unsteady
 from again import Again
 from durations import Durations
@@ -66,7 +67,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.Test]:
+def chosen(tests: list[table.Test], durations: Durations, options: argparse.Namespace) -> list[table.Test]:
     """Returns the tests of the requested levels, names and part."""
     levels = {"quick": ("quick",), "full": ("quick", "full"), "nightly": ("quick", "full", "nightly")}[options.level]
     if options.with_ompi5:
@@ -78,7 +79,7 @@ def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.T
     tests = [test for test in tests if any(fnmatchcase(test.name, pattern) for pattern in patterns)]
     if not tests:
         die(f"no test is called '{' '.join(options.only)}' (--list shows the names)")
-    tests = part(tests, *options.part)
+    tests = part(tests, *options.part, durations.expected)
     if not tests:
         die(f"there are too few tests for part {options.part[0]} of {options.part[1]}")
     return tests
@@ -86,6 +87,15 @@ def chosen(tests: list[table.Test], options: argparse.Namespace) -> list[table.T
 
 def on_signal(number: int, _frame: object) -> None:
     sys.exit(128 + number)
+
+
+def of_parts(report: Report, number: tuple[int, int]) -> list[str]:
+    """Keeps the results of a part, and returns a line of all parts so far."""
+    if number[1] == 1:
+        return []
+    revision = total.revision_of(TREE)
+    total.write(LOGS, number, report.part(revision))
+    return [total.summary(LOGS, number[1], revision)]
 
 
 def run(
@@ -123,7 +133,7 @@ def run(
         guests.down()
         shutil.rmtree(state, ignore_errors=True)
         report.write(LOGS / "junit.xml", durations)
-        say(*again.summary(), stillness.summary(), report.summary())
+        say(*again.summary(), stillness.summary(), *of_parts(report, options.part), report.summary())
     return not report.failed()
 
 
@@ -136,7 +146,7 @@ def main() -> None:
         durations = Durations(suite / "durations.table", LOGS / "durations.table")
     except table.Wrong as wrong:
         die(str(wrong))
-    tests = chosen(all_tests, options)
+    tests = chosen(all_tests, durations, options)
     if options.list:
         print(*(test.name for test in tests), sep="\n")
         return

@@ -3,6 +3,7 @@
     durations = Durations(tree / "tests/durations.table", logs / "durations.table")
     durations.seconds(test)              # its time in the last run
     durations.on(test, processors=8)     # with so many processors
+    durations.expected(test)             # by the table of the tree alone
     durations.add(run)                   # at the end of a test
     durations.write()
 """
@@ -14,6 +15,8 @@ from outcome import Run
 from table import Test, Wrong
 
 _SHORT = 1.0  # seconds of a test that no table has: the mean of those that take less than three
+_SHARE = 0.2  # of its limit that a test takes at most, if its limit is right
+_USUAL_LIMIT = 600  # seconds; a test with a longer one and without an entry counts by it
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class Durations:
         """`usual`: a table of the tree; `last`: that of the last run, which need not exist."""
         self._last = last
         self._here = _read(last)
-        self._known = _read(usual) | self._here
+        self._usual = _read(usual)
+        self._known = self._usual | self._here
 
     def seconds(self, test: Test) -> float:
         return self._of(test).seconds
@@ -36,6 +40,13 @@ class Durations:
         """Returns the seconds with so many processors: only a build gains from more."""
         known = self._of(test)
         return known.busy / processors if test.builds else known.seconds
+
+    def expected(self, test: Test) -> float:
+        """Returns the seconds by the tree alone, so that all machines divide a run alike; of a long test without an
+        entry a share of its limit."""
+        if test.name not in self._usual and test.seconds > _USUAL_LIMIT:
+            return test.seconds * _SHARE
+        return self._usual.get(test.name, _Duration(_SHORT, _SHORT)).seconds
 
     def add(self, run: Run) -> None:
         if run.passed:

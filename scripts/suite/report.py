@@ -8,6 +8,7 @@ from durations import Durations
 from junit import Junit
 from outcome import Run
 from table import Test
+from total import Part
 
 _SHOWN = 60  # lines of the log of a failed test
 
@@ -68,11 +69,18 @@ class Report:
     def interrupted(self, names: list[str]) -> None:
         """Counts these tests as failed; a test that failed, ran again and failed counts once."""
         self._count["failed"] += len(set(names) - self._failed)
+        self._failed |= set(names)
         say(*(f"INTERRUPTED {name}" for name in names))
 
     def spent(self, run: Run) -> None:
         """Adds the time of a run that does not count by itself."""
         self._seconds[run.test.name.partition("/")[0]] += run.seconds
+
+    def part(self, revision: str) -> Part:
+        """Returns the results of this run as those of a part."""
+        return Part(
+            revision, self._count["passed"], sorted(self._failed), self._count["skipped"], int(time.monotonic() - self._start)
+        )
 
     def write(self, junit: Path, durations: Durations) -> None:
         """Writes the ends of the tests as XML, and adds those of this run to the table of durations."""

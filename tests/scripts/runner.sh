@@ -164,7 +164,10 @@ quick  60       all    short/1     passes
 quick  30       all    a/test      passes
 quick  20       all    short/2     passes
 T
-parts() { LFC_SUITE=$scratch/parts "$tree/scripts/test" --no-setup --list "$@"; }
+printf '%s\n' 'build 900' 'long 100' 'a/build 60' 'short/1 60' 'a/test 30' 'short/2 20' >"$scratch/parts/durations.table"
+cp "$scratch/kinds.sh" "$scratch/parts"
+run_part() { LFC_SUITE=$scratch/parts LFC_BUILD=$scratch/build "$tree/scripts/test" --no-setup "$@"; }
+parts() { run_part --list "$@"; }
 expect 0 '^build$' parts --part 1/2
 [[ $output == $'build\nlong\nshort/2' ]] || fail "part 1 of 2: $output"
 expect 0 '^build$' parts --part 2/2
@@ -172,6 +175,8 @@ expect 0 '^build$' parts --part 2/2
 expect 0 '^long$' parts --part 1/2 --only 'l*' 's*'
 [[ $output == 'long' ]] || fail "part 1 of 2 of three tests: $output"
 expect 1 '^test: there are too few tests for part 3 of 3' parts --part 3/3 --only long 'short/1'
+expect 0 '^parts 2 of 2: 4 passed, 0 failed, 0 skipped, [0-9]+ s; not run: 1$' run_part --part 2/2
+expect 0 '^parts 1, 2 of 2: 7 passed, 0 failed, 0 skipped, [0-9]+ s; not run: none$' run_part --part 1/2
 for wrong in 0/2 3/2 2 1/100 a/b; do expect 1 "^test: --part must be K/N .* not '$wrong'" parts --part "$wrong"; done
 
 expect 0 '^2 passed, 0 failed$' run --cores 2 --nightly --only 'meet/*'

@@ -7,6 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/suite"))
+import total
 import unsteady
 from durations import Durations
 from excuses import never_excused
@@ -225,23 +226,49 @@ class Parts(unittest.TestCase):
         a_test(f"y/{i}", 30 + i, needs=("build",)) for i in range(50)
     ]
 
+    def part(self, number: int, parts: int) -> list[Test]:
+        return part(self.tests, number, parts, lambda test: test.seconds)
+
     def test_each_test_is_in_one_part(self) -> None:
         for parts in (1, 2, 3, 7):
-            divided = [part(self.tests, number, parts) for number in range(1, parts + 1)]
+            divided = [self.part(number, parts) for number in range(1, parts + 1)]
             for test in self.tests:
                 count = sum(test in chosen for chosen in divided)
                 self.assertEqual(count, parts if test.name == "build" else 1, (parts, test.name))
 
     def test_parts_are_alike_and_in_order(self) -> None:
-        divided = [part(self.tests, number, 3) for number in (1, 2, 3)]
+        divided = [self.part(number, 3) for number in (1, 2, 3)]
         seconds = [sum(test.seconds for test in chosen) for chosen in divided]
         self.assertLess(max(seconds) - min(seconds), 80)  # one test of y
         for chosen in divided:
             self.assertEqual(chosen, sorted(chosen, key=self.tests.index))
 
     def test_what_shares_a_build_stays_together(self) -> None:
-        for chosen in (part(self.tests, number, 3) for number in (1, 2, 3)):
+        for chosen in (self.part(number, 3) for number in (1, 2, 3)):
             self.assertIn(sum(test.name.startswith("x/") for test in chosen), (0, 6))
+
+    def test_long_tests_that_no_table_has_count_by_their_limit(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            usual = Path(folder, "usual")
+            usual.write_text("y/1  7\n")
+            durations = Durations(usual, Path(folder, "last"))
+            seconds = [durations.expected(test) for test in (a_test("y/1", 3600), a_test("y/2", 3600), a_test("y/3", 300))]
+        self.assertEqual(seconds, [7, 720, 1])
+
+
+class Total(unittest.TestCase):
+    def test_parts_of_one_revision_add_up(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            logs = Path(folder)
+            total.write(logs, (1, 3), total.Part("a", 10, ["mpi/ring"], 1, 100))
+            total.write(logs, (2, 3), total.Part("old", 90, ["y"], 9, 900))
+            total.write(logs, (3, 3), total.Part("a", 20, [], 2, 200))
+            total.write(logs, (1, 2), total.Part("a", 90, ["z"], 9, 900))
+            said = total.summary(logs, 3, "a")
+            self.assertEqual(said, "parts 1, 3 of 3: 30 passed, 1 failed (mpi/ring), 3 skipped, 300 s; not run: 2")
+            total.write(logs, (2, 3), total.Part("a", 5, [], 0, 50))
+            said = total.summary(logs, 3, "a")
+            self.assertEqual(said, "parts 1, 2, 3 of 3: 35 passed, 1 failed (mpi/ring), 3 skipped, 350 s; not run: none")
 
 
 unittest.main()
