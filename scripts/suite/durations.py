@@ -42,11 +42,8 @@ class Durations:
         return known.busy / processors if test.builds else known.seconds
 
     def expected(self, test: Test) -> float:
-        """Returns the seconds by the tree alone, so that all machines divide a run alike; of a long test without an
-        entry a share of its limit."""
-        if test.name not in self._usual and test.seconds > _USUAL_LIMIT:
-            return test.seconds * _SHARE
-        return self._usual.get(test.name, _Duration(_SHORT, _SHORT)).seconds
+        """Returns the seconds by the tree alone, so that all machines divide a run alike."""
+        return self._usual.get(test.name, _guess(test)).seconds
 
     def add(self, run: Run) -> None:
         if run.passed:
@@ -57,7 +54,12 @@ class Durations:
         self._last.write_text("".join(rows))
 
     def _of(self, test: Test) -> _Duration:
-        return self._known.get(test.name, _Duration(_SHORT, _SHORT))
+        return self._known.get(test.name, _guess(test))
+
+
+def _guess(test: Test) -> _Duration:
+    seconds = test.seconds * _SHARE if test.seconds > _USUAL_LIMIT else _SHORT
+    return _Duration(seconds, seconds)
 
 
 def _read(path: Path) -> dict[str, _Duration]:
