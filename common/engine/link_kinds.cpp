@@ -54,6 +54,7 @@ std::unique_ptr<Link> open_tcp_on(const TcpRail& rail, const std::string& name, 
   tcp.others = other_addresses(opening.interface_list(), opening.interfaces(), rail.interface);
   if (lfc_is_verbose(opening.options.verbose, opening.options.local_rank))
     tcp.notice = opening.options.remark;
+  tcp.warning = opening.options.notice;
   tcp.connect_timeout = std::chrono::seconds(opening.options.connect_timeout);
   tcp.peer_timeout = std::chrono::seconds(opening.options.peer_timeout);
   if (!text_of(opening.options.ports).empty()) opening.option_at_fault = &opening.options.ports;

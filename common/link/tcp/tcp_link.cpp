@@ -54,7 +54,7 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       sending_(connections_, sink, counters),
       active_(connections_),
       receiving_(connections_, sending_, active_, sink, counters),
-      unauthenticated_(connections_, counters, socket_options_),
+      unauthenticated_(connections_, counters, socket_options_, options_.warning),
       handshake_({connections_, sending_, unauthenticated_, routes_, *this, sink, counters,
                   identity_, socket_options_, options_.interface.address, options_.notice}),
       timeouts_(connections_, sending_, active_, unauthenticated_, handshake_) {}

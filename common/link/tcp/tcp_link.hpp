@@ -40,6 +40,7 @@ struct TcpOptions {
   PortRange ports;                // to listen on
   void (*notice)(std::string_view line) =
       nullptr;  // receives a line about each connection that the link begins
+  void (*warning)(std::string_view line) = nullptr;   // receives the one that it gives up accepting
   std::chrono::milliseconds connect_timeout{10'000};  // until the peer's kernel replies
   std::chrono::milliseconds peer_timeout{60'000};     // without a sign of life from the peer's node
   // SO_SNDBUF: a number of bytes; or kByKernel: it grows as the kernel sees fit; or kByInterface:

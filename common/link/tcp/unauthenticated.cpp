@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/errors.hpp"
+
 namespace lfc::tcp {
 namespace {
 
@@ -30,14 +32,19 @@ bool UnauthenticatedConnections::watch_listeners() noexcept {
 }
 
 int UnauthenticatedConnections::accept() {
+  if (listeners_.empty()) return 0;
   int accepted = 0;
   if (limits_.has_failures()) limits_.forget(Clock::now());
   std::size_t which = 0;
   while (limits_.is_room()) {
     Socket socket = listeners_[which].accepted(socket_options_);
-    if (!socket && !lacks_resources(errno) && ++which < listeners_.size()) continue;
-    if (!socket && !lacks_resources(errno)) return accepted;
-    if (!socket) break;
+    if (!socket && lacks_resources(errno)) {
+      if (!may_still_accept(errno)) return accepted;
+      break;
+    }
+    if (!socket && ++which < listeners_.size()) continue;
+    lacking_since_ = Clock::time_point::max();
+    if (!socket) return accepted;
     ++accepted;
     Connection& connection = connections_.adopt(std::move(socket), State::accepted);
     connection.unauthenticated = true;
@@ -47,6 +54,21 @@ int UnauthenticatedConnections::accept() {
     connections_.watch(connection, EPOLLIN);
   }
   return another_waits() ? accepted + make_room() : accepted;
+}
+
+// A peer that connects waits as long as it is not accepted. So after `connect_timeout` the listeners are closed, and it
+// gets an error.
+bool UnauthenticatedConnections::may_still_accept(int error) {
+  const Clock::time_point now = Clock::now();
+  lacking_since_ = std::min(lacking_since_, now);
+  if (now - lacking_since_ < connections_.options.connect_timeout) return true;
+  if (warning_ != nullptr)
+    warning_(
+        with_errno("tcp accepts no connections any more, after it could accept none "
+                   "for some seconds",
+                   error));
+  listeners_.clear();
+  return false;
 }
 
 bool UnauthenticatedConnections::another_waits() const noexcept {

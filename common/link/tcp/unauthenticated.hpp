@@ -2,7 +2,8 @@
 // so is the number of invalid hellos in a second. While there is room none is dropped because it is idle: its process
 // may compute before it sends its hello. When places are short, one is dropped for another that waits in the kernel:
 // the one that has been idle longest from an address of no member, or from a member's if there are no others. A member
-// that was dropped connects again (retries.hpp).
+// that was dropped connects again (retries.hpp). If the process has no descriptor for a waiting connection for
+// `connect_timeout`, it accepts none any more.
 //
 //   UnauthenticatedConnections unauthenticated(connections, counters, socket_options);
 //   if (!unauthenticated.listen_on(address, ports, port, why_not)) return false;
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,9 +30,14 @@ namespace lfc::tcp {
 
 class UnauthenticatedConnections {
  public:
+  // `warning`, if not null, receives the line that it gives up accepting.
   UnauthenticatedConnections(Connections& connections, Counters& counters,
-                             const SocketOptions& socket_options)
-      : connections_(connections), counters_(counters), socket_options_(socket_options) {}
+                             const SocketOptions& socket_options,
+                             void (*warning)(std::string_view line))
+      : connections_(connections),
+        counters_(counters),
+        socket_options_(socket_options),
+        warning_(warning) {}
 
   bool listen_on(const IpAddress& address, PortRange ports, std::uint16_t& port,
                  std::string& why_not);
@@ -53,6 +60,7 @@ class UnauthenticatedConnections {
 
  private:
   Connection* most_dispensable() const noexcept;
+  bool may_still_accept(int error);
   bool another_waits() const noexcept;
   int make_room();
   void listen(bool on) noexcept;
@@ -60,11 +68,14 @@ class UnauthenticatedConnections {
   Connections& connections_;
   Counters& counters_;
   const SocketOptions& socket_options_;
+  void (*const warning_)(std::string_view line);
   std::vector<Socket> listeners_;
   // Addresses of processes that were to be reached, or have passed the handshake.
   std::set<std::pair<sa_family_t, decltype(IpAddress::bytes)>> members_;
   AdmissionLimits limits_{limits::kTcpUnauthenticated};
   Clock::time_point listen_again_ = Clock::time_point::max();  // no connection is accepted before
+  // Since then the process has had no descriptor or memory for a connection that waits.
+  Clock::time_point lacking_since_ = Clock::time_point::max();
 };
 
 }  // namespace lfc::tcp

@@ -129,6 +129,33 @@ TEST_CASE("tcp: idle unauthenticated connections beyond the limit cost no polls 
   CHECK(a.broken.empty());
 }
 
+TEST_CASE("tcp: without a descriptor for a waiting connection the listeners are closed in time",
+          "[tcp]") {
+  static std::string warned;
+  warned.clear();
+  TcpOptions options = loopback();
+  options.connect_timeout = 200ms;
+  options.warning = [](std::string_view line) { warned += line; };
+  Node a(0, options);
+  RawPeer early(a);
+  RawPeer late(a);
+  SECTION("for a shorter time than connect_timeout: accepted later") {
+    {
+      const AllDescriptors taken;
+      pump_for({&a}, 20ms);
+    }
+    pump_for({&a}, 400ms);
+    CHECK(warned.empty());
+    CHECK_FALSE(early.is_closed());
+  }
+  SECTION("for a longer time: closed, with a line") {
+    const AllDescriptors taken;
+    pump({&a}, [] { return !warned.empty(); });
+    pump({&a}, [&] { return early.is_closed() && late.is_closed(); });
+    CHECK(warned.find("Too many open files (ulimit -n)") != std::string::npos);
+  }
+}
+
 TEST_CASE("tcp: keys cannot be guessed without end, and peers come in all the same", "[tcp]") {
   constexpr std::size_t kGuesses = 300;
   Node a(0);
