@@ -27,8 +27,9 @@ have() { command -v "$1" >/dev/null 2>&1; }
 use_compiler_cache() {
   compiler_cache=()
   have ccache || return 0
-  # Clones in different folders share the cache, and precompiled headers do not switch it off.
-  export CCACHE_BASEDIR=$lfc_tree CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+  # Clones in different folders share the cache, and precompiled headers do not switch it off. For them it must take the
+  # headers of a source from the compiler, not from the preprocessor, which also saves a tenth of the time of a miss.
+  export CCACHE_BASEDIR=$lfc_tree CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
   compiler_cache=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 }
 
