@@ -30,7 +30,7 @@ using lfc::examples::Given;
 extern const Given accept, address, complain, connect, copy, destination, endpoint, fd, interface,
     key, look_at, meta_prefix, name, others, pair_of, polls, port, ports, prefix_of, protocol_error,
     receive, region, send, size, socket_options, flush_is_promised, source, begun, ended, use,
-    write;
+    warning, write;
 extern int events, n;
 extern Slice* slices;
 extern std::uint64_t sequence, expected;

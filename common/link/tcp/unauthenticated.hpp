@@ -5,7 +5,7 @@
 // that was dropped connects again (retries.hpp). If the process has no descriptor for a waiting connection for
 // `connect_timeout`, it accepts none any more.
 //
-//   UnauthenticatedConnections unauthenticated(connections, counters, socket_options);
+//   UnauthenticatedConnections unauthenticated(connections, counters, socket_options, warning);
 //   if (!unauthenticated.listen_on(address, ports, port, why_not)) return false;
 //   unauthenticated.expect(ip);                         // members of the job connect from there
 //   events += unauthenticated.accept();                 // a listener is readable
