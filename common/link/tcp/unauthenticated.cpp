@@ -39,7 +39,7 @@ int UnauthenticatedConnections::accept() {
   while (limits_.is_room()) {
     Socket socket = listeners_[which].accepted(socket_options_);
     if (!socket && lacks_resources(errno)) {
-      if (!may_still_accept(errno)) return accepted;
+      give_up_when_due(errno);
       break;
     }
     if (!socket && ++which < listeners_.size()) continue;
@@ -58,17 +58,16 @@ int UnauthenticatedConnections::accept() {
 
 // A peer that connects waits as long as it is not accepted. So after `connect_timeout` the listeners are closed, and it
 // gets an error.
-bool UnauthenticatedConnections::may_still_accept(int error) {
+void UnauthenticatedConnections::give_up_when_due(int error) {
   const Clock::time_point now = Clock::now();
   lacking_since_ = std::min(lacking_since_, now);
-  if (now - lacking_since_ < connections_.options.connect_timeout) return true;
+  if (now - lacking_since_ < connections_.options.connect_timeout) return;
   if (warning_ != nullptr)
     warning_(
         with_errno("tcp accepts no connections any more, after it could accept none "
                    "for some seconds",
                    error));
   listeners_.clear();
-  return false;
 }
 
 bool UnauthenticatedConnections::another_waits() const noexcept {

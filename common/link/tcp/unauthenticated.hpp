@@ -60,7 +60,7 @@ class UnauthenticatedConnections {
 
  private:
   Connection* most_dispensable() const noexcept;
-  bool may_still_accept(int error);
+  void give_up_when_due(int error);
   bool another_waits() const noexcept;
   int make_room();
   void listen(bool on) noexcept;
