@@ -35,4 +35,3 @@ def _first_build(test: Test, tests: dict[str, Test]) -> str:
         if need != "build":
             return _first_build(tests[need], tests) if need in tests else need
     return test.name
-
