@@ -75,7 +75,9 @@ class Service {
   virtual Verdict on_notified(PeerId /*peer*/, std::uint32_t /*value*/) {
     return Verdict::malformed;
   }
-  // The peer is lost; messages posted to it have been completed with `unreachable`.
+  // The peer is lost; messages posted to it have been completed with `unreachable`. Called in a pass of the control
+  // program, before work() and never inside a call of ServicePort, so a service may change any state of its own.
+  // ServicePort::is_lost() is true before that.
   virtual void on_lost(PeerId peer) = 0;
   // Called once in the next pass after ServicePort::wake(). Returns true to be called again in the next pass.
   virtual bool work() { return false; }

@@ -104,6 +104,7 @@ bool Services::notified(Peer& peer, std::uint32_t word) {
 }
 
 void Services::run() {
+  report_losses();
   std::uint32_t awake = std::exchange(awake_, 0u);
   for (; awake != 0; awake &= awake - 1) {
     const auto index = static_cast<std::size_t>(std::countr_zero(awake));
@@ -112,9 +113,20 @@ void Services::run() {
   if (awake_ != 0) activity_.leave_over();
 }
 
+// This may be inside a call of a service that sends, whose state must not change then.
 void Services::on_lost(Peer& peer) {
-  for (Service* service : services_)
-    if (service != nullptr) service->on_lost(peer.id);
+  lost_.push_back(peer.id);
+  activity_.note_use();
+  activity_.leave_over();
+}
+
+// A service that handles a loss may send, and so find the next one.
+void Services::report_losses() {
+  while (!lost_.empty()) {
+    for (const PeerId peer : std::exchange(lost_, {}))
+      for (Service* service : services_)
+        if (service != nullptr) service->on_lost(peer);
+  }
 }
 
 }  // namespace lfc

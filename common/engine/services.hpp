@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/own_section.hpp"
 #include "engine/sender.hpp"
@@ -82,17 +83,19 @@ class Services final : public ServicePort, private PeerTable::Watcher {
   bool placed(Peer& peer, Meta meta, const Placing& frame);
   // `word`: as notification_word() makes it.
   bool notified(Peer& peer, std::uint32_t word);
-  // Calls work() of the services that have been woken.
+  // Reports lost peers to the services, and calls work() of those that have been woken.
   void run();
 
  private:
   void on_lost(Peer& peer) override;
+  void report_losses();
 
   PeerTable& peers_;
   Sender& sender_;
   Activity& activity_;
   Outcomes& outcomes_;
   std::array<Service*, kServices> services_{};
+  std::vector<PeerId> lost_;  // the services do not know it yet
   std::uint32_t awake_ = 0;  // a bit for each service whose work() has to be called
 };
 

@@ -231,19 +231,12 @@ Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
 void NeonWindow::lost(PeerId peer) {
   const neon::Rank rank = rank_of(members_.ranks, peer);
   if (rank == kNoRank) return;
-  lost_.any = true;
-  // Deferred, because this may be inside a send of the protocol, whose queues would vanish.
-  lost_.due.push_back(rank);
-  port().wake(ServiceId::neon);
+  has_lost_ = true;
+  neon_.on_lost(rank);
 }
 
-// In a pass of the control program: handles losses, frames to this process itself, and frames that waited for room.
+// In a pass of the control program: handles frames to this process itself, and frames that waited for room.
 void NeonWindow::deliver_own() {
-  while (!lost_.due.empty()) {
-    const neon::Rank rank = lost_.due.back();
-    lost_.due.pop_back();
-    neon_.on_lost(rank);
-  }
   std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});
   for (const std::vector<std::byte>& frame : frames) {
     const auto header = load_pod<neon::Header>(frame.data());

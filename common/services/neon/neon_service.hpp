@@ -98,7 +98,7 @@ class NeonWindow final : public MappedPeers {
   void withdraw(neon::Announcement& buffer);
 
   // Returns whether a member's process is gone. Called with Access.
-  bool has_lost() const noexcept { return lost_.any; }
+  bool has_lost() const noexcept { return has_lost_; }
 
   // --- For the window's end. With Access. ---
 
@@ -148,10 +148,7 @@ class NeonWindow final : public MappedPeers {
   Members members_;
   SparseTable<Waiting> waiting_;
   std::deque<std::vector<std::byte>> own_;  // frames to this process itself
-  struct {
-    std::vector<neon::Rank> due;  // members whose loss the protocol does not know yet
-    bool any = false;
-  } lost_;
+  bool has_lost_ = false;
   std::vector<int> sent_;
   int received_ = 0;
   bool closing_ = false;

@@ -265,16 +265,13 @@ Service::Verdict Partitioned::on_frame(PeerId peer, FrameType type,
   return protocol_.on_frame(peer, payload) ? Verdict::release : Verdict::malformed;
 }
 
-// Deferred to work(): this may be called inside a send of the protocol, whose requests must not change then.
 void Partitioned::on_lost(PeerId peer) {
-  lost_.push_back(peer);
-  wake();
+  send_stacked(stacked_, protocol_);
+  protocol_.on_lost(peer);
 }
 
-// Handles losses first, because they end requests of which no more may be sent.
 bool Partitioned::work() {
   send_stacked(stacked_, protocol_);
-  for (const PeerId peer : std::exchange(lost_, {})) protocol_.on_lost(peer);
   for (Sending* const send : std::exchange(left_, {})) protocol_.left(*send);
   protocol_.work();
   return false;

@@ -114,7 +114,6 @@ class Partitioned final : private Service, private partitioned::Carrier {
   std::vector<partitioned::Unsent*> waiting_;
   Spares<partitioned::Unsent> spares_;
   std::vector<partitioned::Sending*> left_;
-  std::vector<PeerId> lost_;
   std::vector<partitioned::Ended> ended_;
   std::vector<partitioned::Sending*> direct_;  // sends with bytes for the host to write
   partitioned::ReadyStack stacked_;

@@ -26,7 +26,7 @@ class Carrier {
   // The carrier fills in window and rank of heads and acks.
 
   // Sends a fragment; there may be no runs, and no data. Its bytes may be reused on return. False: the carrier sends it
-  // later. Origin::carried(to) follows, from inside this call only if the member is lost.
+  // later. Origin::carried() follows, from inside this call only if the member is lost.
   virtual bool send(Rank to, WindowHead head, std::span<const Run> runs,
                     std::span<const std::byte> data) = 0;
   // Sends a frame without data, now or later. Frames may overtake each other.

@@ -93,7 +93,6 @@ Issued Origin::issue(const WindowCall& call) {
   if (joined != Joined::no)
     return {WindowStatus::ok, is_copying(peer) ? Way::at_once : Way::frames,
             joined == Joined::full};
-  if (trouble_.lost) return {WindowStatus::lost, Way::frames};  // found while the bundle was sent
   const Shape shape = call.shape();
   Way way = choose(peer.reach, shape, now);
   if (peer.crowded() && way != Way::stores && way != Way::at_once)
@@ -126,7 +125,7 @@ bool Origin::issue_plain(const PlainCall& call) {
   Moment now = moment(peer);
   const Joined joined = join_others(peer, call, now);
   if (joined != Joined::no) return joined == Joined::yes;
-  if (trouble_.lost || (call.has_result() && peer.crowded())) return false;
+  if (call.has_result() && peer.crowded()) return false;
   switch (choose(peer.reach, call.shape(), now)) {
     case Way::at_once: return copy(peer, call);
     case Way::frames: return send_plain(peer, call);
@@ -147,8 +146,6 @@ void Origin::pump(OriginPeer& peer) {
       break;
     }
     send_fragment(peer, op, op.walk, cut(op, op.walk), &op);
-    if (peer.first != &op)
-      break;  // the member was lost while it was being sent, so the queue is gone
     if (!op.all_sent()) continue;
     peer.dequeue();
     if (!op.has_result()) operations_.finish(op, WindowStatus::ok);
@@ -260,12 +257,19 @@ void Origin::received(WindowOp& op, std::uint64_t bytes) {
 
 void Origin::carried(Rank to, bool sent) {
   OriginPeer& peer = *find(to);
+  if (!sent) {
+    trouble_.lost = true;  // on_lost() follows; nothing leaves meanwhile
+    return;
+  }
   peer.carrying = false;
-  if (sent) pump(peer);
+  pump(peer);
 }
 
 void Origin::on_lost(Rank rank) noexcept {
-  if (OriginPeer* const peer = find(rank)) drop_waiting(*peer);
+  if (OriginPeer* const peer = find(rank)) {
+    drop_waiting(*peer);
+    peer->carrying = false;
+  }
   trouble_.lost = true;
 }
 
