@@ -54,19 +54,12 @@ class NativeEndpoint final : public Endpoint {
 
   NeonWindow& window() { return window_; }
 
-  void lock() override {
-    entry_ = window_.port().begin_access();
-    window_.writes().allow();
-  }
+  void lock() override { entry_ = window_.port().begin_visit(); }
   bool try_lock() override {
     lock();
     return true;
   }
-  void unlock() override {
-    const bool writes = window_.writes().forbid();
-    window_.port().end_access(entry_);
-    if (writes) window_.writes().start();
-  }
+  void unlock() override { window_.port().end_visit(entry_); }
 
   Neon& neon() override { return window_.neon(); }
   int level() const override { return level_; }

@@ -330,6 +330,7 @@ bool lfc_adapter_registration_costs(const lfc_adapter* adapter) {
 void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
                      lfc_operation* operation) {
+  const lfc::ServicePort::Visit visit(adapter->ni->services());
   adapter->ni->remote().put(peer, source, handle_of(local), address, received_handle(remote), size,
                             hold(adapter, operation));
 }
@@ -337,6 +338,7 @@ void lfc_adapter_put(lfc_adapter* adapter, uint32_t peer, const void* source,
 void lfc_adapter_get(lfc_adapter* adapter, uint32_t peer, void* destination,
                      const lfc_region* local, uint64_t address, const void* remote, size_t size,
                      bool by_rts, lfc_operation* operation) {
+  const lfc::ServicePort::Visit visit(adapter->ni->services());
   lfc::RemoteOrigin& origin = adapter->ni->remote();
   (origin.*(by_rts ? &lfc::RemoteOrigin::fetch : &lfc::RemoteOrigin::get))(
       peer, destination, handle_of(local), address, received_handle(remote), size,
@@ -371,6 +373,7 @@ void lfc_adapter_atomic(lfc_adapter* adapter, uint32_t peer, lfc_atomic op, int 
                         void* result, lfc_operation* operation) {
   const lfc::AtomicRequest request{static_cast<lfc::AtomicOp>(op), static_cast<std::uint8_t>(width),
                                    operand, compare};
+  const lfc::ServicePort::Visit visit(adapter->ni->services());
   adapter->ni->remote().atomic(peer, request, address, received_handle(remote), result,
                                hold(adapter, operation));
 }

@@ -4,10 +4,12 @@
 //
 //   RegionHandle region;
 //   memory.register_memory(buffer, size, kRemoteWrite, region);           // the target publishes it
-//   memory.put(peer, source, nullptr, address, region, size, &operation); // operation.done() later
+//   { const ServicePort::Visit visit(port);
+//     memory.put(peer, source, nullptr, address, region, size, &operation); }        // operation.done() later
 //
-// The host calls all functions without ServicePort::Access, because completions are called back meanwhile. If
-// ServicePort::access_nests(), the host may call the *_at_once() functions with it.
+// Functions that register memory are called by the host, without ServicePort::Access. The others need it, and may also
+// be called by the control program. A completion is called back without Access, by the host: at the end of a Visit, or
+// in progress().
 // Held by tests/unit/engine/ni_remote_test.cpp.
 #pragma once
 
@@ -30,7 +32,7 @@ class MemoryPort {
   virtual void deregister_memory(RegionHandle& handle) noexcept = 0;
   // Returns whether put() and get() to this peer need no help of its NI. Opens the connection.
   virtual bool is_native(PeerId peer) noexcept = 0;
-  // Each starts one operation; operation->done is called exactly once, possibly inside the call.
+  // Each starts one operation; operation->done is called exactly once, after the call.
   // put() has finished when the target's memory has changed. `local` may be null (the link registers
   // as needed); sizes in bytes; addresses are the target's.
   virtual void put(PeerId peer, const void* source, const RegionHandle* local,

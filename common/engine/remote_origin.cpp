@@ -98,68 +98,56 @@ void RemoteOrigin::fetch(PeerId peer, void* destination, const RegionHandle* loc
 
 void RemoteOrigin::atomic(PeerId id, const AtomicRequest& request, std::uint64_t address,
                           const RegionHandle& remote, void* result, Operation* operation) noexcept {
-  {
-    const SendLock::Guard guard(lock_);
-    Peer& peer = peers_.at(id);
-    counters_.add(Counter::atomics);
-    RemoteOp& op =
-        begin(peer, RemoteOp::Type::atomic, result, address, remote, request.width, operation);
-    op.request = request;
-    if (is_aligned(address, request.width)) {
-      sender_.post(peer, peer.waiting, op);
-    } else {
-      finish(op, Result::bad_address);
-    }
+  Peer& peer = peers_.at(id);
+  counters_.add(Counter::atomics);
+  RemoteOp& op =
+      begin(peer, RemoteOp::Type::atomic, result, address, remote, request.width, operation);
+  op.request = request;
+  if (is_aligned(address, request.width)) {
+    sender_.post(peer, peer.waiting, op);
+  } else {
+    finish(op, Result::bad_address);
   }
-  outcomes_.call_back();
 }
 
 void RemoteOrigin::transfer(PeerId id, RemoteOp::Type type, void* memory, const RegionHandle* local,
                             std::uint64_t address, const RegionHandle& remote, std::size_t size,
                             Operation* operation, bool by_rts) {
-  {
-    const SendLock::Guard guard(lock_);
-    Peer& peer = peers_.at(id);
-    RemoteOp& op = begin(peer, type, memory, address, remote, size, operation);
-    op.choice.reset();
-    if (!is_inside(remote, address, size)) {
-      finish(op, Result::bad_address);
-    } else if (size == 0) {
-      finish(op, Result::ok);
-    } else {
-      if (peers_.connect(peer) && peer.link->remote_memory(id)) {
-        op.native = true;
-        op.remote_link = remote.of(*peer.link);
-        op.local_link = local != nullptr ? local->of(*peer.link) : LinkRegion{};
-        if (by_rts && peer.link->traits().either_way) ways_.choose(op);
-      }
-      sender_.post(peer, peer.waiting, op);
+  Peer& peer = peers_.at(id);
+  RemoteOp& op = begin(peer, type, memory, address, remote, size, operation);
+  op.choice.reset();
+  if (!is_inside(remote, address, size)) {
+    finish(op, Result::bad_address);
+  } else if (size == 0) {
+    finish(op, Result::ok);
+  } else {
+    if (peers_.connect(peer) && peer.link->remote_memory(id)) {
+      op.native = true;
+      op.remote_link = remote.of(*peer.link);
+      op.local_link = local != nullptr ? local->of(*peer.link) : LinkRegion{};
+      if (by_rts && peer.link->traits().either_way) ways_.choose(op);
     }
+    sender_.post(peer, peer.waiting, op);
   }
-  outcomes_.call_back();
 }
 
 void RemoteOrigin::put_notified(PeerId id, const void* source, const RegionHandle* local,
                                 std::uint64_t address, const RegionHandle& remote, std::size_t size,
                                 ServiceId service, std::uint32_t value,
                                 Operation* operation) noexcept {
-  {
-    const SendLock::Guard guard(lock_);
-    Peer& peer = peers_.at(id);
-    RemoteOp& op = begin(peer, RemoteOp::Type::put, const_cast<void*>(source), address, remote,
-                         size, operation);
-    op.notification = notification_word(service, value);
-    op.choice.reset();
-    if (!is_inside(remote, address, size)) {
-      finish(op, Result::bad_address);
-    } else {
-      op.native = peers_.connect(peer) && peer.link->traits().notified_puts;
-      if (op.native) op.remote_link = remote.of(*peer.link);
-      op.local_link = op.native && local != nullptr ? local->of(*peer.link) : LinkRegion{};
-      sender_.post(peer, peer.waiting, op);
-    }
+  Peer& peer = peers_.at(id);
+  RemoteOp& op =
+      begin(peer, RemoteOp::Type::put, const_cast<void*>(source), address, remote, size, operation);
+  op.notification = notification_word(service, value);
+  op.choice.reset();
+  if (!is_inside(remote, address, size)) {
+    finish(op, Result::bad_address);
+  } else {
+    op.native = peers_.connect(peer) && peer.link->traits().notified_puts;
+    if (op.native) op.remote_link = remote.of(*peer.link);
+    op.local_link = op.native && local != nullptr ? local->of(*peer.link) : LinkRegion{};
+    sender_.post(peer, peer.waiting, op);
   }
-  outcomes_.call_back();
 }
 
 bool RemoteOrigin::put_at_once(PeerId peer, const void* source, std::uint64_t address,
@@ -176,7 +164,6 @@ bool RemoteOrigin::get_at_once(PeerId peer, void* destination, std::uint64_t add
 bool RemoteOrigin::transfer_at_once(PeerId id, RemoteOp::Type type, void* memory,
                                     std::uint64_t address, const RegionHandle& remote,
                                     std::size_t size) noexcept {
-  const SendLock::Guard guard(lock_);
   const Peer& peer = peers_.at(id);
   if (!is_inside(remote, address, size) || !copies_now(peer)) return false;
   const LinkRegion& there = remote.of(*peer.link);
@@ -190,7 +177,6 @@ bool RemoteOrigin::transfer_at_once(PeerId id, RemoteOp::Type type, void* memory
 
 bool RemoteOrigin::put_pieces_at_once(PeerId id, std::span<const CopyPiece> pieces,
                                       const RegionHandle& remote) noexcept {
-  const SendLock::Guard guard(lock_);
   const Peer& peer = peers_.at(id);
   std::size_t bytes = 0;
   for (const CopyPiece& piece : pieces) {
@@ -332,7 +318,6 @@ std::size_t RemoteOrigin::outstanding(PeerId id) noexcept {
 }
 
 bool RemoteOrigin::is_native(PeerId id) noexcept {
-  const SendLock::Guard guard(lock_);
   return peers_.connect(peers_.at(id)) && peers_.at(id).link->remote_memory(id);
 }
 

@@ -3,12 +3,14 @@
 //
 //   RegionHandle region;
 //   ni.remote().register_memory(buffer, size, kRemoteWrite, region);     // the target publishes it
-//   ni.remote().put(peer, source, nullptr, address, region, size, &operation);     // operation.done() later
+//   { const ServicePort::Visit visit(ni.services());
+//     ni.remote().put(peer, source, nullptr, address, region, size, &operation); } // operation.done() later
 //
 // Invariants: operation->done is called exactly once. An answer that names no live operation of ours to that peer
 // breaks the protocol. The loss of a peer ends operations that wait for its answer
 // (tests/unit/engine/ni_remote_test.cpp, tests/sim).
-// Threads: the host's functions as those of Ni; those of the engine under the NI's lock.
+// Threads: as MemoryPort; fetch() and atomic() as put(), outstanding() and fetch_is_faster() without Access; the engine's
+// functions under the NI's lock.
 #pragma once
 
 #include <cstddef>

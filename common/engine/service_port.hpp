@@ -5,9 +5,13 @@
 //   port.attach(ServiceId::test, &service);
 //   { const ServicePort::Access access(port);                  // the service's host side
 //     if (!port.try_send(peer, ServiceId::test, slices, 2)) port.post(peer, message); }
+//   { const ServicePort::Visit visit(port);                    // Access, and then what it has queued
+//     memory.put(peer, source, nullptr, address, region, size, &operation); }      // operation.done(), perhaps
 //
 // All functions except attach() need Access. The callbacks of the control program hold it already; the service's host
 // side takes it. MemoryPort and HostPort have the other functions that services need.
+// Work that must not run with Access is queued: completions of MemoryPort, and call_host(). It runs on the host's side,
+// at the end of its next Visit or in its next progress().
 // Invariants: a `service` frame's buffer is freed exactly once, by the verdict or by release() or ack()
 // (tests/unit/engine/service_test.cpp).
 #pragma once
@@ -16,6 +20,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/outcomes.hpp"
 #include "engine/service.hpp"
 #include "engine/waiting.hpp"
 #include "link/link.hpp"
@@ -34,13 +39,37 @@ class ServicePort {
    private:
     SendLock::Guard guard_;
   };
-  // Access without a scope, for code that begins it in one function and ends it in another.
-  SendLock::Entry begin_access() noexcept { return lock_.await_entry(); }
-  void end_access(SendLock::Entry entry) noexcept { lock_.leave(entry); }
-  // True: a thread that has it may begin it again.
-  bool access_nests() const noexcept { return lock_.kind() != SendLock::Kind::shared; }
-  // Returns SendLock::kRefused if another thread has it.
-  SendLock::Entry try_access() noexcept { return lock_.try_enter(); }
+  // Access of the host that ends with the queued work.
+  class Visit {
+   public:
+    explicit Visit(ServicePort& port) noexcept : port_(port), entry_(port.begin_visit()) {}
+    ~Visit() { port_.end_visit(entry_); }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    ServicePort& port_;
+    const SendLock::Entry entry_;
+  };
+  // A Visit without a scope, for code that begins it in one function and ends it in another.
+  SendLock::Entry begin_visit() noexcept {
+    const SendLock::Entry entry = lock_.await_entry();
+    is_visited_ = true;
+    return entry;
+  }
+  // Returns SendLock::kRefused if another thread has Access.
+  SendLock::Entry try_visit() noexcept {
+    const SendLock::Entry entry = lock_.try_enter();
+    if (entry != SendLock::kRefused) is_visited_ = true;
+    return entry;
+  }
+  void end_visit(SendLock::Entry entry) noexcept {
+    is_visited_ = false;
+    lock_.leave(entry);
+    outcomes_.call_back();
+  }
+  // Whether work that is queued now runs soon, however long the host then computes.
+  bool is_visited() const noexcept { return is_visited_; }
 
   // The identity of this process.
   const Identity& identity() const noexcept { return identity_; }
@@ -91,17 +120,23 @@ class ServicePort {
   virtual void ack(PeerId peer, ServiceId id, const void* payload, std::size_t size) = 0;
   // Makes the next pass of the control program call work().
   virtual void wake(ServiceId id) noexcept = 0;
-  // Makes the host's next progress() call item.call(). The item must not be passed again before that call.
-  virtual void call_host(WaitingCall& item) noexcept = 0;
+  // Makes the host's next Visit or progress() call item.call(), without Access. The item must not be passed again before
+  // that call.
+  void call_host(WaitingCall& item) noexcept { outcomes_.add(item); }
 
  protected:
-  ServicePort(SendLock& lock, const Identity& identity, Counters& counters) noexcept
-      : lock_(lock), identity_(identity), counters_(counters) {}
+  ServicePort(SendLock& lock, const Identity& identity, Counters& counters,
+              Outcomes& outcomes) noexcept
+      : lock_(lock), identity_(identity), counters_(counters), outcomes_(outcomes) {}
   ~ServicePort() = default;
 
   SendLock& lock_;
   const Identity& identity_;
   Counters& counters_;
+  Outcomes& outcomes_;
+
+ private:
+  bool is_visited_ = false;
 };
 
 }  // namespace lfc

@@ -25,11 +25,10 @@ class Services final : public ServicePort, private PeerTable::Watcher {
  public:
   Services(SendLock& lock, const Identity& identity, Counters& counters, PeerTable& peers,
            Sender& sender, Activity& activity, Outcomes& outcomes)
-      : ServicePort(lock, identity, counters),
+      : ServicePort(lock, identity, counters, outcomes),
         peers_(peers),
         sender_(sender),
-        activity_(activity),
-        outcomes_(outcomes) {
+        activity_(activity) {
     peers.add_watcher(*this);
   }
 
@@ -71,7 +70,6 @@ class Services final : public ServicePort, private PeerTable::Watcher {
     activity_.note_use();
     activity_.leave_over();
   }
-  void call_host(WaitingCall& item) noexcept override { outcomes_.add(item); }
 
   // Loses the peer of this name, whose process has failed, unless a link has a connection with it: that link delivers
   // the last frames, and then detects the end by itself. No effect if there is no such peer. Needs Access.
@@ -93,10 +91,9 @@ class Services final : public ServicePort, private PeerTable::Watcher {
   PeerTable& peers_;
   Sender& sender_;
   Activity& activity_;
-  Outcomes& outcomes_;
   std::array<Service*, kServices> services_{};
   std::vector<PeerId> lost_;  // the services do not know it yet
-  std::uint32_t awake_ = 0;  // a bit for each service whose work() has to be called
+  std::uint32_t awake_ = 0;   // a bit for each service whose work() has to be called
 };
 
 }  // namespace lfc

@@ -5,9 +5,8 @@
 //   auto service = NeonService::of_process();                // null: no NI is open
 //   NeonWindow window(service, rank, limits, exposure, ranks);
 //   window.connect(peers, ids);                              // ids: window.id() of each rank
-//   { const ServicePort::Access access(window.port());
+//   { const ServicePort::Visit visit(window.port());
 //     window.neon().origin().put(op, target, tag, 0, data, n, true, false); }
-//   window.writes().start();                                 // without Access
 //
 // Frames travel as FrameType::service: they take credits, and no buffer is held longer than on_frame() takes,
 // so no cycle of waits exists. At most one frame per window and peer waits for a credit; the protocol

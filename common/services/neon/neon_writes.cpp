@@ -10,7 +10,7 @@ static_assert(sizeof(RegionHandle) <= neon::Token::kRoom);
 
 }  // namespace
 
-struct NeonWrites::Write : Operation {
+struct NeonWrites::Write : Operation, WaitingCall {
   std::shared_ptr<void> owner;
   ServicePort* port = nullptr;
   NeonWrites* writes = nullptr;  // null: freed after the loss of a member
@@ -45,8 +45,8 @@ NeonWrites::NeonWrites(std::shared_ptr<void> owner, ServicePort& port, MemoryPor
       targets_(ranks) {}
 
 void NeonWrites::forget() noexcept {
-  for (Write* write : started_) write->writes = nullptr;
-  started_.clear();
+  for (Write* write : under_way_) write->writes = nullptr;
+  under_way_.clear();
 }
 
 NeonWrites::~NeonWrites() = default;
@@ -60,12 +60,9 @@ void NeonWrites::map(neon::Rank rank, std::uint64_t address, std::uint64_t size,
 
 void NeonWrites::prepare(neon::Rank to) {
   if (to == rank_ || to >= targets_.size()) return;
-  {
-    const ServicePort::Access access(port_);
-    if (targets_.find(to) != nullptr) return;
-  }
-  const bool native = memory_ != nullptr && memory_->is_native(peers_[to]);
   const ServicePort::Access access(port_);
+  if (targets_.find(to) != nullptr) return;
+  const bool native = memory_ != nullptr && memory_->is_native(peers_[to]);
   targets_.at(to).native = native;
 }
 
@@ -87,7 +84,7 @@ void NeonWrites::prepare_for_window(neon::Rank to, const RegionHandle& region) {
 
 NeonWrites::Write& NeonWrites::make(neon::Rank to, neon::Operation& op,
                                     const RegionHandle& region) {
-  Write& write = *due_.emplace_back(std::make_unique<Write>());
+  Write& write = *new Write;  // leave_queue() takes it over
   write.region = region;
   write.owner = owner_;
   write.port = &port_;
@@ -98,7 +95,17 @@ NeonWrites::Write& NeonWrites::make(neon::Rank to, neon::Operation& op,
   write.memory = memory_;
   write.rank = to;
   write.done = [](Operation* self, Result result) { over(static_cast<Write*>(self), result); };
+  write.call = [](WaitingCall* self) {
+    leave_queue(std::unique_ptr<Write>(static_cast<Write*>(self)));
+  };
   return write;
+}
+
+void NeonWrites::queue(Write& write) {
+  under_way_.push_back(&write);
+  ++queued_;
+  if (write.key != 0) ++notifying_;
+  port_.call_host(write);
 }
 
 void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offset,
@@ -108,7 +115,7 @@ void NeonWrites::add(neon::Rank to, const neon::Token& token, std::uint64_t offs
   Write& write = make(to, op, region);
   write.address = (token.size > 0 ? region.address : write.to->address) + offset;
   write.key = write.to->mapped == nullptr ? op.key : 0;
-  if (write.key != 0) ++notifying_;
+  queue(write);
 }
 
 void NeonWrites::add_notified(neon::Rank to, std::uint64_t offset, std::uint32_t key,
@@ -117,7 +124,7 @@ void NeonWrites::add_notified(neon::Rank to, std::uint64_t offset, std::uint32_t
   Write& write = make(to, op, region);
   write.address = region.address + offset;
   write.key = key;
-  ++notifying_;
+  queue(write);
 }
 
 // A write has ended; called without Access.
@@ -139,7 +146,7 @@ bool NeonWrites::begins_anew(Write& write, Result result) {
   if (notifies) --writes->notifying_;
   const bool refused = notifies && result == Result::not_supported;
   const bool again = refused && write.op->type == neon::Operation::Type::put;
-  if (!again) std::erase(writes->started_, &write);
+  if (!again) std::erase(writes->under_way_, &write);
   if (refused) writes->neon_.note_refused();
   if (again) return true;
   const bool notified = notifies && result == Result::ok;
@@ -154,6 +161,7 @@ bool NeonWrites::begins_anew(Write& write, Result result) {
 void NeonWrites::begin(std::unique_ptr<Write> write) {
   Write& begun = *write.release();
   begun.register_source();
+  const ServicePort::Visit visit(*begun.port);
   if (begun.key != 0) {
     begun.memory->put_notified(begun.peer, begun.op->data, begun.source, begun.address,
                                begun.region, begun.op->size, ServiceId::neon, begun.key, &begun);
@@ -173,26 +181,27 @@ void NeonWrites::ended(neon::Operation& op, Result result, neon::Written what) {
                 what);
 }
 
-void NeonWrites::start() {
-  std::vector<std::unique_ptr<Write>> writes;
+// Called by the host, without Access.
+void NeonWrites::leave_queue(std::unique_ptr<Write> write) {
   {
-    const ServicePort::Access access(port_);
-    writes.swap(due_);
-    for (const std::unique_ptr<Write>& each : writes)
-      if (each->to->mapped == nullptr) started_.push_back(each.get());
+    const ServicePort::Access access(*write->port);
+    if (write->writes == nullptr) return;  // nothing has been written, or will be
+    --write->writes->queued_;
   }
-  for (std::unique_ptr<Write>& each : writes) {
-    const Target& to = *each->to;
-    if (to.mapped != nullptr) {
-      const std::uint64_t within = each->address - to.address;
-      const bool inside = within <= to.size && each->op->size <= to.size - within;
-      if (inside) std::memcpy(to.mapped + within, each->op->data, each->op->size);
-      const ServicePort::Access access(port_);
-      ended(*each->op, inside ? Result::ok : Result::bad_address, neon::Written::data);
-      continue;
-    }
-    begin(std::move(each));
-  }
+  if (write->to->mapped != nullptr) return copy(*write);
+  begin(std::move(write));
+}
+
+void NeonWrites::copy(const Write& write) {
+  const Target& to = *write.to;
+  const std::uint64_t within = write.address - to.address;
+  const bool inside = within <= to.size && write.op->size <= to.size - within;
+  if (inside) std::memcpy(to.mapped + within, write.op->data, write.op->size);
+  const ServicePort::Access access(*write.port);
+  NeonWrites* const writes = write.writes;
+  if (writes == nullptr) return;
+  std::erase(writes->under_way_, &write);
+  writes->ended(*write.op, inside ? Result::ok : Result::bad_address, neon::Written::data);
 }
 
 // A registration of the cache contains the buffer; origins get the buffer's own bounds.

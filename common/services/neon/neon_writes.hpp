@@ -2,12 +2,13 @@
 // here; and notified puts that a link writes into the memory of the window.
 //
 //   writes.prepare(rank);                            // before a large put: determines whether the link can write
-//   { const ServicePort::Access access(port); writes.allow();
-//     window.neon().origin().put(op, target, tag, 0, data, n, true, false); again = writes.forbid(); }
-//   if (again) writes.start();                       // without Access: a link's call takes the lock itself
+//   { const ServicePort::Visit visit(port);
+//     window.neon().origin().put(op, target, tag, 0, data, n, true, false); }      // then the write begins
 //
-// Threads: connect(), forget(), map(), allow(), forbid(), can(), add() and idle() with Access; prepare(), start(),
-// reveal(), conceal() and conceal_all() without it, by the host.
+// A write is queued until the end of the host's Visit, because registering its source, and copying, must not be done
+// with Access. A put that starts outside of a Visit goes in frames, which need no host.
+// Threads: connect(), forget(), map(), can(), add() and idle() with Access; prepare(), reveal(), conceal() and
+// conceal_all() without it, by the host.
 #pragma once
 
 #include <cstddef>
@@ -48,29 +49,21 @@ class NeonWrites {
   // They do the same for notified puts to the window at large. `region`: that rank's memory of the window.
   bool is_prepared_for_window(neon::Rank to);
   void prepare_for_window(neon::Rank to, const RegionHandle& region);
-  // Puts that start now may go straight into memory, until forbid().
-  void allow() noexcept { allowed_ = true; }
-  // True: start() has something to do.
-  bool forbid() noexcept {
-    allowed_ = false;
-    return !due_.empty();
-  }
   bool can(neon::Rank to) const noexcept {
     const Target* const known = targets_.find(to);
-    return allowed_ && known != nullptr && (known->native || known->mapped != nullptr);
+    return port_.is_visited() && known != nullptr && (known->native || known->mapped != nullptr);
   }
   // An empty token: `offset` is in the mapped memory.
   void add(neon::Rank to, const neon::Token& token, std::uint64_t offset, neon::Operation& op);
   // Returns whether a link can write to the rank's window and notify it in the same request.
   bool can_notify(neon::Rank to) const noexcept {
     const Target* const known = targets_.find(to);
-    return allowed_ && known != nullptr && known->window != nullptr;
+    return port_.is_visited() && known != nullptr && known->window != nullptr;
   }
   // Only if that is so. `offset`: in the rank's memory of the window.
   void add_notified(neon::Rank to, std::uint64_t offset, std::uint32_t key, neon::Operation& op);
-  void start();
-  // True: no write is to be started, and none that notifies is under way.
-  bool idle() const noexcept { return due_.empty() && notifying_ == 0; }
+  // True: no write is to begin, and none that notifies is under way.
+  bool idle() const noexcept { return queued_ == 0 && notifying_ == 0; }
 
   // Lets origins write to the announced buffer. Its registration may come from the cache, and then stays in it.
   void reveal(neon::Announcement& buffer);
@@ -88,7 +81,10 @@ class NeonWrites {
     std::unique_ptr<const RegionHandle> window;  // null: the link cannot notify with a write to it
   };
   Write& make(neon::Rank to, neon::Operation& op, const RegionHandle& region);
+  void queue(Write& write);
   void ended(neon::Operation& op, Result result, neon::Written what);
+  static void leave_queue(std::unique_ptr<Write> write);
+  static void copy(const Write& write);
   static void begin(std::unique_ptr<Write> write);
   static void over(Write* write, Result result);
   // The registration of a buffer.
@@ -105,14 +101,13 @@ class NeonWrites {
   MemoryPort* const memory_;
   neon::Neon& neon_;
   const std::uint32_t rank_;
-  std::span<const PeerId> peers_;            // by rank
-  std::span<int> sent_;                      // by rank
-  std::uint32_t notifying_ = 0;              // writes under way that notify
-  SparseTable<Target> targets_;              // by rank; those of prepare() and map()
-  std::vector<std::unique_ptr<Write>> due_;  // to be started by the host
-  std::vector<Write*> started_;              // by it
-  bool allowed_ = false;
-  std::mutex revealed_lock_;  // threads announce buffers at the same time
+  std::span<const PeerId> peers_;  // by rank
+  std::span<int> sent_;            // by rank
+  std::uint32_t queued_ = 0;       // writes that have not begun
+  std::uint32_t notifying_ = 0;    // writes under way that notify
+  SparseTable<Target> targets_;    // by rank; those of prepare() and map()
+  std::vector<Write*> under_way_;  // queued or begun; each deletes itself
+  std::mutex revealed_lock_;       // threads announce buffers at the same time
   std::map<neon::Announcement*, Revealed> revealed_;
 };
 

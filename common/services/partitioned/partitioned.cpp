@@ -38,6 +38,15 @@ void send_stacked(partitioned::ReadyStack& stack, Protocol& protocol) {
   stack.take([&](Sending& send) { protocol.send_ready(send, now_ns()); });
 }
 
+// With Access.
+void send_or_postpone(Protocol& protocol, Sending& send) {
+  const std::uint64_t now = now_ns();
+  if (send.is_worth_it(now))
+    protocol.send_ready(send, now);
+  else
+    protocol.postpone(send);
+}
+
 void drop(Protocol& protocol, Request& request) {
   if (request.sends)
     protocol.drop(static_cast<Sending&>(request));
@@ -82,25 +91,6 @@ Partitioned::~Partitioned() {
 
 // --- The host ---
 
-// Calls call() with Access. True: call_back() has to follow.
-template <class Call>
-bool Partitioned::inside(Call call) {
-  struct Mark {
-    explicit Mark(bool& flag_) : flag(flag_) { flag = true; }
-    ~Mark() { flag = false; }
-    bool& flag;
-  };
-  const Mark mark(in_host_);
-  call();
-  return !ended_.empty() || !direct_.empty();
-}
-
-template <class Call>
-bool Partitioned::with_access(Call call) {
-  const ServicePort::Access access(port_);
-  return inside(call);
-}
-
 Sending& Partitioned::offer(const partitioned::Key& key, void* owner, const std::byte* data,
                             std::uint64_t partitions, std::uint64_t each) {
   const ServicePort::Access access(port_);
@@ -123,48 +113,43 @@ Receiving& Partitioned::expect(const partitioned::Key& key, void* owner, std::by
 }
 
 void Partitioned::start(Sending& send) {
-  if (with_access([&] { protocol_.start(send); })) call_back();
+  const ServicePort::Visit visit(port_);
+  protocol_.start(send);
 }
 
 void Partitioned::start(Receiving& receive) {
-  if (with_access([&] { protocol_.start(receive); })) call_back();
+  const ServicePort::Visit visit(port_);
+  protocol_.start(receive);
 }
 
 bool Partitioned::ready(Sending& send, std::uint64_t first, std::uint64_t last) {
-  // As soon as the partition is marked, another thread may end the epoch, and a third one free the send.
+  // As soon as the partition is marked, another thread may end the epoch, and a third one free the send. So this thread
+  // leaves the send before the visit ends, with which done() may be called.
   send.inside.fetch_add(1, std::memory_order_acquire);
   const Marked marked = send.mark(first, last);
-  bool calls = false;
+  SendLock::Entry entry = SendLock::kRefused;
   if (marked == Marked::last) {
-    calls = with_access([&] { protocol_.send_ready(send, now_ns()); });
+    entry = port_.begin_visit();
+    protocol_.send_ready(send, now_ns());
   } else if (marked == Marked::some) {
-    const SendLock::Entry entry = port_.try_access();
-    if (entry == SendLock::kRefused) {
+    entry = port_.try_visit();
+    if (entry == SendLock::kRefused)
       stacked_.push(send);
-    } else {
-      calls = inside([&] {
-        const std::uint64_t now = now_ns();
-        if (send.is_worth_it(now))
-          protocol_.send_ready(send, now);
-        else
-          protocol_.postpone(send);
-      });
-      port_.end_access(entry);
-    }
+    else
+      send_or_postpone(protocol_, send);
   }
   send.inside.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in await_threads()
-  if (calls) call_back();
+  if (entry != SendLock::kRefused) port_.end_visit(entry);
   return marked != Marked::refused;
 }
 
 void Partitioned::progress() {
   if (!stacked_.any()) [[likely]]
     return;
-  const SendLock::Entry entry = port_.try_access();
+  const SendLock::Entry entry = port_.try_visit();
   if (entry == SendLock::kRefused) return;
-  const bool calls = inside([this] { send_stacked(stacked_, protocol_); });
-  port_.end_access(entry);
-  if (calls) call_back();
+  send_stacked(stacked_, protocol_);
+  port_.end_visit(entry);
 }
 
 bool Partitioned::arrived(const Receiving& receive, std::uint64_t first, std::uint64_t last) {
@@ -181,7 +166,6 @@ bool Partitioned::release(Request& request) {
   conceal(memory_, request);
   const ServicePort::Access access(port_);
   send_stacked(stacked_, protocol_);
-  std::erase(direct_, &request);
   drop(protocol_, request);
   return true;
 }
@@ -194,12 +178,11 @@ partitioned::Totals Partitioned::totals() {
 void Partitioned::ended(Request& request, Status status, std::uint64_t bytes) {
   ++request.unreported;
   ended_.push_back({&request, status, bytes});
-  if (!in_host_) host_call_.request();
+  host_call_.request();
 }
 
 // During done() the host may free the request or start it again, and so may another of its threads from then on.
 void Partitioned::call_back() {
-  write_direct();
   std::vector<Ended> ended;
   {
     const ServicePort::Access access(port_);
@@ -220,41 +203,17 @@ void Partitioned::call_back() {
     {
       const ServicePort::Access access(port_);
       send_stacked(stacked_, protocol_);
-      std::erase(direct_, request);
       drop(protocol_, *request);
     }
     host_.dropped(owner);
   }
 }
 
-void Partitioned::direct(Sending& of) {
-  direct_.push_back(&of);
-  if (!in_host_) host_call_.request();
-}
-
-// Without Access, because copying takes it. The send exists as long as `inside` is not 0.
-void Partitioned::write_direct() {
-  while (true) {
-    Sending* send = nullptr;
-    Bytes piece;
-    std::uint64_t epoch = 0;
-    RegionHandle region;
-    {
-      const ServicePort::Access access(port_);
-      if (direct_.empty()) return;
-      send = direct_.back();
-      direct_.pop_back();
-      if (!protocol_.begin_direct(*send, piece)) continue;
-      send->inside.fetch_add(1, std::memory_order_acquire);
-      epoch = send->epoch;
-      std::memcpy(&region, send->token.data(), sizeof region);
-    }
-    const bool ok = memory_.put_at_once(send->key.peer, send->data + piece.offset,
-                                        region.address + piece.offset, region, piece.length);
-    (void)with_access([&] { protocol_.end_direct(*send, epoch, piece, ok); });
-    send->inside.fetch_sub(1,
-                           std::memory_order_release);  // pairs with the acquire in await_threads()
-  }
+bool Partitioned::write(Sending& of, const Bytes& bytes) {
+  RegionHandle region;
+  std::memcpy(&region, of.token.data(), sizeof region);
+  return memory_.put_at_once(of.key.peer, of.data + bytes.offset, region.address + bytes.offset,
+                             region, bytes.length);
 }
 
 // --- Frames ---

@@ -94,18 +94,13 @@ class Partitioned final : private Service, private partitioned::Carrier {
   }
   void wake() override { port_.wake(ServiceId::partitioned); }
   bool is_lost(PeerId peer) const override { return port_.is_lost(peer); }
-  void direct(partitioned::Sending& of) override;
+  bool write(partitioned::Sending& of, const partitioned::Bytes& bytes) override;
   void ended(partitioned::Request& request, partitioned::Status status,
              std::uint64_t bytes) override;
 
-  template <class Call>
-  bool inside(Call call);
-  template <class Call>
-  bool with_access(Call call);
   void post(std::unique_ptr<partitioned::Unsent> waiting, std::size_t payload, const void* bytes);
   static void left(Message* message, Result result);
   void call_back();
-  void write_direct();
 
   ServicePort& port_;
   MemoryPort& memory_;
@@ -115,9 +110,7 @@ class Partitioned final : private Service, private partitioned::Carrier {
   Spares<partitioned::Unsent> spares_;
   std::vector<partitioned::Sending*> left_;
   std::vector<partitioned::Ended> ended_;
-  std::vector<partitioned::Sending*> direct_;  // sends with bytes for the host to write
   partitioned::ReadyStack stacked_;
-  bool in_host_ = false;  // the thread that has Access now is the host's, and calls back itself
   HostCall host_call_;
 };
 

@@ -20,6 +20,8 @@ bool EngineCarrier::send(rma::Rank to, WindowHead head, std::span<const Run> run
   return windows_.send(window_, to, plain, data.empty() ? 1 : 2);
 }
 
+void EngineCarrier::transfer(const WindowCall& call) { windows_.transfer(window_, call); }
+
 void EngineCarrier::signal(rma::Rank to, WindowHead head) {
   head.window = routes_[to].id;
   head.rank = rank_;

@@ -67,6 +67,7 @@ class EngineCarrier final : public rma::Carrier {
   std::size_t frame_bytes() const noexcept override;
   bool send(rma::Rank to, WindowHead head, std::span<const Run> runs,
             std::span<const std::byte> data) override;
+  void transfer(const WindowCall& call) override;
   void signal(rma::Rank to, WindowHead head) override;
   void acknowledge(rma::Rank to, WindowAck ack) override;
   void reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,

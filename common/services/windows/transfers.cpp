@@ -154,16 +154,13 @@ WindowStatus Window::issue(const WindowCall& call) {
     joined = is_copying(peer(call.target));
     return issued;
   };
-  rma::Issued issued = windows_.locked(try_now);
-  for (; issued.full; issued = windows_.locked(try_now)) {
+  rma::Issued issued = windows_.visited(try_now);
+  for (; issued.full; issued = windows_.visited(try_now)) {
     const WindowStatus status = await_room(call.target);
     if (status != WindowStatus::ok) return status;
   }
-  if (issued.status != WindowStatus::ok || issued.way == Way::later) return issued.status;
-  if (issued.way == Way::link) {
-    windows_.start_native(*this, call);
-    return WindowStatus::ok;
-  }
+  if (issued.status != WindowStatus::ok || issued.way == Way::later || issued.way == Way::link)
+    return issued.status;
   if (issued.way == Way::at_once) drive_if_quiet(joined ? 0 : 1);
   WindowStatus status = WindowStatus::ok;
   if (issued.way == Way::stores) {
@@ -185,13 +182,8 @@ void Window::run_host_work() {
       return windows_.locked([&] { return origin.begin_host_operation(*to); });
     };
     for (WindowOp* op = next(); op != nullptr; op = next()) {
-      WindowStatus status = WindowStatus::ok;
-      if (op->way == Way::link) {
-        windows_.start_native(*this, *op);
-      } else {
-        status = execute(*op, op->walk);
-      }
-      windows_.locked([&] { origin.host_operation_done(*op, status); });
+      const WindowStatus status = execute(*op, op->walk);
+      windows_.visited([&] { origin.host_operation_done(*op, status); });
     }
   }
 }

@@ -273,8 +273,8 @@ void WindowService::continue_reply(ReplyMessage& message) {
 // Determines the abilities of the link to a member, and opens the connection. Called without the lock.
 void WindowService::find_link(Window& window, rma::Rank target) {
   const PeerId peer = window.carrier_.peer_of(target);
-  const bool native = memory_.is_native(peer);
   const ServicePort::Access access(port_);
+  const bool native = memory_.is_native(peer);
   rma::OriginPeer& to = window.protocol_.origin.use(target);
   if (to.link_known) return;  // by another thread, and read without the lock since
   // Frames also need it, where the link cannot copy.
@@ -282,15 +282,14 @@ void WindowService::find_link(Window& window, rma::Rank target) {
   const LinkTraits& traits = port_.link_traits(peer);
   to.reach.remote_memory = native;
   to.reach.one_sided = native && traits.one_sided;
-  // The link's copy begins another access inside that of the call.
-  to.reach.within_call = to.reach.one_sided && traits.copies_at_once && port_.access_nests();
+  to.reach.within_call = to.reach.one_sided && traits.copies_at_once;
   to.link_known = true;
 }
 
-void WindowService::start_native(const Window& window, const WindowCall& call) {
+void WindowService::transfer(const Window& window, const WindowCall& call) {
   const WindowRoute& route = window.carrier_.route(call.target);
   const RegionHandle& region = *window.peer(call.target).region;
-  std::unique_ptr<Native> native = locked([&] { return spare_natives_.take(); });
+  std::unique_ptr<Native> native = spare_natives_.take();
   native->windows = this;
   native->window = window.facts_.id;
   native->rank = call.target;

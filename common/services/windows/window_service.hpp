@@ -75,6 +75,12 @@ class WindowService final : public Service {
     const ServicePort::Access access(port_);
     return call();
   }
+  // locked(), and then what has been queued meanwhile: transfers that have ended.
+  template <class Call>
+  decltype(auto) visited(Call call) {
+    const ServicePort::Visit visit(port_);
+    return call();
+  }
 
   // --- Creation and end of windows ---
   void enter(Window& window);
@@ -90,8 +96,7 @@ class WindowService final : public Service {
   void reply(const Window& window, PeerId to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values);
   void wake(Window& window);
-  // Called without the lock; the operation is counted already.
-  void start_native(const Window& window, const WindowCall& call);
+  void transfer(const Window& window, const WindowCall& call);
 
   Verdict accept_head(PeerId peer, std::span<const std::byte> payload);
   Verdict accept_ack(PeerId peer, std::span<const std::byte> payload);

@@ -142,7 +142,11 @@ TEST_CASE("a peer that is lost completes everything with unreachable, and is rep
   REQUIRE(ni.counters().get(Counter::peers_broken) == 1);
 
   Flight later;
-  ni.remote().put(peer, here.data(), nullptr, region.address, region, 8, &later);
+  {
+    const ServicePort::Visit visit(ni.services());
+    ni.remote().put(peer, here.data(), nullptr, region.address, region, 8, &later);
+    REQUIRE(later.calls == 0);
+  }
   REQUIRE(later.ended(Result::unreachable));
   lab.results.clear();
   lab.post(0, 1, "to the dead");

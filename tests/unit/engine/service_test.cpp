@@ -25,7 +25,10 @@ class Recorder : public Service {
     if (keep) held.push_back(peer);
     return verdict;
   }
-  void on_lost(PeerId peer) override { lost.push_back(peer); }
+  void on_lost(PeerId peer) override {
+    CHECK(!sending);
+    lost.push_back(peer);
+  }
   bool work() override { return ++worked < 3; }
   void release_all() {
     const Ni::Access access(ni_);
@@ -47,6 +50,7 @@ class Recorder : public Service {
   std::vector<Frame> frames;
   std::deque<PeerId> held;
   std::vector<PeerId> lost;
+  bool sending = false;  // inside a call of ServicePort
   int worked = 0;
 
  private:
@@ -166,7 +170,26 @@ TEST_CASE("a lost peer completes what was posted to it") {
   REQUIRE(waiting.calls == 0);
   at.world.ni(0).remove_peer(at.world.peer(0, 1));
   REQUIRE((waiting.calls == 1 && waiting.ended == Result::unreachable));
+  REQUIRE(at.world.settle());
   REQUIRE(at.services[0]->lost.size() == 1);
+}
+
+TEST_CASE("a loss that is found inside a service's own send is reported in the next pass") {
+  Setting at;
+  const std::uint64_t value = 1;
+  at.world.fabric().cut(0, 1);
+  Recorder& sender = *at.services[0];
+  sender.sending = true;
+  const auto& item = at.post(0, 1, FrameType::service, &value, sizeof value);
+  sender.sending = false;
+  {
+    const Ni::Access access(at.world.ni(0));
+    REQUIRE(at.world.ni(0).services().is_lost(at.world.peer(0, 1)));
+  }
+  REQUIRE((item.calls == 1 && item.ended == Result::unreachable));
+  REQUIRE(sender.lost.empty());
+  at.world.ni(0).progress();
+  REQUIRE(sender.lost.size() == 1);
 }
 
 TEST_CASE("work() is called once after a wake, and again while it requests that") {

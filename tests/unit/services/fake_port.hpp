@@ -21,13 +21,14 @@ struct FakePortParts {
   SendLock own_lock{SendLock::Kind::none};
   Identity own_identity{{1, 1}, {}, 4};
   Counters own_counters;
+  Outcomes own_outcomes{own_lock};
 };
 
 // Peer i is the process {1, i}. A frame to a peer with a credit arrives at once; others wait.
 struct FakePort final : FakePortParts, ServicePort {
   explicit FakePort(SendLock::Kind kind = SendLock::Kind::none)
       : FakePortParts{.own_lock = SendLock(kind)},
-        ServicePort(own_lock, own_identity, own_counters) {}
+        ServicePort(own_lock, own_identity, own_counters, own_outcomes) {}
 
   void attach(ServiceId, Service* it) noexcept override { service = it; }
   PeerId find(ProcessName name) const noexcept override { return name.rank; }
@@ -60,7 +61,6 @@ struct FakePort final : FakePortParts, ServicePort {
   void release(PeerId peer) override { released.push_back(peer); }
   void ack(PeerId peer, ServiceId, const void*, std::size_t) override { released.push_back(peer); }
   void wake(ServiceId) noexcept override { awake = true; }
-  void call_host(WaitingCall& item) noexcept override { calls.push_back(&item); }
 
   static std::vector<std::byte> bytes_of(const Slice* slices, int count) {
     std::vector<std::byte> all;
@@ -79,9 +79,7 @@ struct FakePort final : FakePortParts, ServicePort {
     return bytes;
   }
   // Acts as the host's next progress().
-  void call() {
-    for (WaitingCall* const item : std::exchange(calls, {})) item->call(item);
-  }
+  void call() { own_outcomes.call_back(); }
 
   Service* service = nullptr;
   std::array<bool, 4> credit{true, true, true, true}, lost{};
@@ -89,7 +87,6 @@ struct FakePort final : FakePortParts, ServicePort {
   std::vector<PeerId> sent, released, told;
   std::vector<std::uint32_t> added;
   std::vector<Message*> waiting;
-  std::vector<WaitingCall*> calls;
   bool awake = false;
   std::vector<std::byte> head,
       frame;  // of the last frame sent: its first slice, and all of it

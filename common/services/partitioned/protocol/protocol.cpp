@@ -174,9 +174,8 @@ void Protocol::flush(Sending& send) {
   Bytes piece;
   while (send.may_send() && send.readiness.next(carrier_.room(), piece)) {
     if (goes_direct(send, direct_.run, piece)) {
-      if (!send.listed) carrier_.direct(send);
-      send.listed = true;
-      return;
+      write(send, piece);
+      continue;
     }
     head.offset = piece.offset;
     send.readiness.pass(piece.length);
@@ -193,28 +192,18 @@ void Protocol::flush(Sending& send) {
     finish(send, Status::ok);
 }
 
-// --- Straight into memory ---
-
-bool Protocol::begin_direct(Sending& send, Bytes& out) {
-  send.listed = false;
-  send.kept = send.active && send.may_send() && goes_direct(send, direct_.run, out);
-  return send.kept;
-}
-
-void Protocol::end_direct(Sending& send, std::uint64_t epoch, const Bytes& written, bool ok) {
-  if (!send.active || send.epoch != epoch) return;  // it was lost meanwhile
-  send.kept = false;
-  if (ok) {
-    send.readiness.pass(written.length);
-    totals_.direct_bytes += written.length;
-    const Placed placed{written.length};
-    const Head head{
-        .kind = Kind::placed, .to = send.other, .epoch = epoch, .offset = written.offset};
-    carrier_.control(send.key.peer, head, &placed, sizeof placed);
-  } else {
-    send.by_frames = epoch;
+// Writes bytes straight into the receive's memory. If that fails, the rest of the epoch goes in frames.
+void Protocol::write(Sending& send, const Bytes& bytes) {
+  if (!carrier_.write(send, bytes)) {
+    send.by_frames = send.epoch;
+    return;
   }
-  flush(send);
+  send.readiness.pass(bytes.length);
+  totals_.direct_bytes += bytes.length;
+  const Placed placed{bytes.length};
+  const Head head{
+      .kind = Kind::placed, .to = send.other, .epoch = send.epoch, .offset = bytes.offset};
+  carrier_.control(send.key.peer, head, &placed, sizeof placed);
 }
 
 void Protocol::left(Sending& send) {

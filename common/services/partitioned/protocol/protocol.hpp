@@ -43,8 +43,8 @@ class Carrier {
   // Has Protocol::work() called soon.
   virtual void wake() = 0;
   virtual bool is_lost(PeerId peer) const = 0;
-  // Has begin_direct() called by a thread that can write to the receive's memory.
-  virtual void direct(Sending& of) = 0;
+  // Writes these bytes of the send to the receive's memory, by its token. False: nothing was written.
+  virtual bool write(Sending& of, const Bytes& bytes) = 0;
   // An epoch has ended, and the request is not active any more. `bytes`: of a receive, those that have come.
   virtual void ended(Request& request, Status status, std::uint64_t bytes) = 0;
 };
@@ -94,16 +94,13 @@ class Protocol {
   // The frame of this send that the carrier kept has left.
   void left(Sending& send);
   void work();
-  // Returns in `out` the bytes of `send` to write to the receive's memory now, at `out.offset`. False: none. During the
-  // write the peer may be lost, but the send is not destroyed. end_direct() must follow; not `ok`: nothing was written.
-  bool begin_direct(Sending& send, Bytes& out);
-  void end_direct(Sending& send, std::uint64_t epoch, const Bytes& written, bool ok);
 
   const Totals& totals() const noexcept { return totals_; }
 
  private:
   void finish(Sending& send, Status status);
   void flush(Sending& send);
+  void write(Sending& send, const Bytes& bytes);
   void pair(Receiving& receive, const Pairing::Offered& offer);
   void report_open(Receiving& receive);
   void take_early(Receiving& receive);

@@ -86,7 +86,6 @@ struct Sending : Request {
   bool end_sent = false;                     // an epoch without bytes: its frame has been sent
   std::vector<std::byte> token;  // for the receive's memory; empty: it cannot be written
   std::uint64_t by_frames = 0;   // an epoch in which it could not be written
-  bool listed = false;           // Carrier::direct() has been called
   // Used by the service: threads that are inside ready(), and its place on the ReadyStack.
   std::atomic<std::uint32_t> inside = 0;
   std::atomic<bool> stacked = false;

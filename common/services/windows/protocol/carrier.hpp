@@ -29,6 +29,9 @@ class Carrier {
   // later. Origin::carried() follows, from inside this call only if the member is lost.
   virtual bool send(Rank to, WindowHead head, std::span<const Run> runs,
                     std::span<const std::byte> data) = 0;
+  // Has the link move the bytes of a contiguous put or get, whose description may be gone on return.
+  // Origin::native_done() follows, after the call.
+  virtual void transfer(const WindowCall& call) = 0;
   // Sends a frame without data, now or later. Frames may overtake each other.
   virtual void signal(Rank to, WindowHead head) = 0;
   // Both send a result or count, and free the buffer of a frame that was kept with Verdict::hold.

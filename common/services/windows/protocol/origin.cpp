@@ -102,7 +102,10 @@ Issued Origin::issue(const WindowCall& call) {
     if (peer.crowded()) return {WindowStatus::ok, way, true};
     way = Way::link;
   }
-  if (way == Way::link) ++peer.natives;
+  if (way == Way::link) {
+    ++peer.natives;
+    carrier_.transfer(call);
+  }
   if (way == Way::frames && !send_whole(peer, call)) way = Way::later;
   if (way == Way::later) {
     WindowOp& op = operations_.take(call);
@@ -133,14 +136,17 @@ bool Origin::issue_plain(const PlainCall& call) {
   }
 }
 
-// Runs in the calls and in the control program, which must not copy by the link.
+// Runs in the calls and in the control program.
 void Origin::pump(OriginPeer& peer) {
-  if (peer.pumping || is_copying(peer) || !send_bundle(peer))
-    return;  // called for a fragment that went at once
+  if (peer.pumping || !send_bundle(peer)) return;  // called for a fragment that went at once
   peer.pumping = true;
   while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
     WindowOp& op = *peer.first;
-    if (op.way != Way::frames) {  // the host's to do
+    if (op.way == Way::link) {
+      transfer(peer, op);
+      continue;
+    }
+    if (op.way == Way::stores) {  // the host's
       host_work_ = true;
       operations_.want_host();
       break;
@@ -153,6 +159,15 @@ void Origin::pump(OriginPeer& peer) {
   peer.pumping = false;
 }
 
+// Has the link do an operation that had to wait, and takes it off the queue.
+void Origin::transfer(OriginPeer& peer, WindowOp& op) {
+  peer.dequeue();
+  ++peer.natives;
+  if (op.has_result()) --peer.replies;
+  carrier_.transfer(op);
+  operations_.give_back(op);
+}
+
 void Origin::drop_waiting(OriginPeer& peer) noexcept {
   peer.first = peer.last = nullptr;
   peer.queued = 0;
@@ -161,30 +176,21 @@ void Origin::drop_waiting(OriginPeer& peer) noexcept {
 
 WindowOp* Origin::begin_host_operation(OriginPeer& peer) {
   WindowOp* const op = peer.first;
-  if (op == nullptr || op->executing || op->way == Way::frames || peer.carrying ||
+  if (op == nullptr || op->executing || op->way != Way::stores || peer.carrying ||
       peer.bundle != nullptr || !permitted(peer))
     return nullptr;
+  // It stays the first until its stores are made. So no other thread takes it for done, or a later one for the next.
+  // Held by "an operation on mapped memory is not done before its stores are".
   op->executing = true;
-  if (op->way == Way::link) {
-    peer.dequeue();
-    ++peer.natives;
-    if (op->has_result()) --peer.replies;
-  }
-  // Else it stays the first until its stores are made. So no other thread takes it for done, or a later one for the
-  // next. Held by "an operation on mapped memory is not done before its stores are".
   return op;
 }
 
 void Origin::host_operation_done(WindowOp& op, WindowStatus status) {
   OriginPeer& peer = *find(op.target);
   op.executing = false;
-  if (op.way == Way::link) {
-    operations_.give_back(op);  // native_done() follows, or has been called
-  } else {
-    if (op.has_result()) --peer.replies;
-    if (peer.first == &op) peer.dequeue();  // else the member is lost, and the queue with it
-    operations_.finish(op, status);
-  }
+  if (op.has_result()) --peer.replies;
+  if (peer.first == &op) peer.dequeue();  // else the member is lost, and the queue with it
+  operations_.finish(op, status);
   pump(peer);
 }
 
@@ -212,7 +218,7 @@ void Origin::on_counted(OriginPeer& peer, const WindowAck& ack, WindowStatus sta
   // Acks may overtake each other, so the count only grows.
   peer.counted = std::max(peer.counted, ack.count);
   if (ack.kind == static_cast<std::uint8_t>(AckKind::unlocked)) peer.unlocked = true;
-  if (peer.counted >= peer.wanted && !is_copying(peer)) (void)send_bundle(peer);
+  if (peer.counted >= peer.wanted) (void)send_bundle(peer);
 }
 
 Verdict Origin::on_result(WindowOp& op, const WindowAck& ack, WindowStatus status) {

@@ -66,8 +66,8 @@ class Origin : public OriginPeers {
   // As issue(), for the usual operation, in a fraction of the time. False: another kind, or it cannot start now. Then
   // nothing was done.
   bool issue_plain(const PlainCall& call);
-  // Returns the first waiting operation if the host must do it and may do it now; else null. It is taken off the queue,
-  // or stays its first until host_operation_done().
+  // Returns the first waiting operation if it has to be done by the host's stores and may be done now; else null. It
+  // stays the first until host_operation_done().
   WindowOp* begin_host_operation(OriginPeer& peer);
   void host_operation_done(WindowOp& op, WindowStatus status);
   // Returns whether an operation has become the host's since the last call.
@@ -118,6 +118,7 @@ class Origin : public OriginPeers {
   void send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk, std::uint64_t bytes,
                      const WindowOp* op);
   std::uint8_t count_fragment(OriginPeer& peer) noexcept;
+  void transfer(OriginPeer& peer, WindowOp& op);
   void received(WindowOp& op, std::uint64_t bytes);
 
   const ExposedMemory& memory_;

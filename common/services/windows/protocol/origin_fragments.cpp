@@ -208,8 +208,7 @@ Origin::Joined Origin::open_bundle(OriginPeer& peer, std::uint64_t bytes) {
   return Joined::yes;
 }
 
-// Sends the bundle as one fragment, or lets the link copy it. False: it may not leave now. The control program must not
-// call it for a bundle that the link copies.
+// Sends the bundle as one fragment, or lets the link copy it. False: it may not leave now.
 bool Origin::send_bundle(OriginPeer& peer) {
   if (peer.bundle == nullptr) return true;
   // If the link has copied only some, the frame has them all again; nothing later has been written meanwhile.

@@ -95,20 +95,13 @@ struct Setting {
     };
     return made;
   }
-  // As the host does: it permits direct writes, and starts them afterwards.
   Put& put(Node from, std::vector<std::byte> data, std::uint64_t offset = 0, bool final = true) {
     Put& made = make_put(std::move(data));
     NeonWindow& window = *windows[from];
     window.writes().prepare(1);
-    bool writes = false;
-    {
-      const ServicePort::Access access(window.port());
-      window.writes().allow();
-      REQUIRE(window.neon().origin().put(made, 1, kTag, offset, made.bytes.data(),
-                                         made.bytes.size(), final, false) == Status::ok);
-      writes = window.writes().forbid();
-    }
-    if (writes) window.writes().start();
+    const ServicePort::Visit visit(window.port());
+    REQUIRE(window.neon().origin().put(made, 1, kTag, offset, made.bytes.data(), made.bytes.size(),
+                                       final, false) == Status::ok);
     return made;
   }
   bool holds(const std::vector<std::byte>& data, std::size_t offset = 0) const {

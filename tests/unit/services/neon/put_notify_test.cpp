@@ -40,16 +40,9 @@ struct Notified : Setting {
            std::span<const neon::Run> runs = {}) {
     Put& made = make_put(std::move(data));
     NeonWindow& window = *windows[0];
-    bool writes = false;
-    {
-      const ServicePort::Access access(window.port());
-      window.writes().allow();
-      REQUIRE(window.neon().origin().put_notify(made, 1, offset, made.bytes.data(),
-                                                made.bytes.size(), runs, index,
-                                                false) == Status::ok);
-      writes = window.writes().forbid();
-    }
-    if (writes) window.writes().start();
+    const ServicePort::Visit visit(window.port());
+    REQUIRE(window.neon().origin().put_notify(made, 1, offset, made.bytes.data(), made.bytes.size(),
+                                              runs, index, false) == Status::ok);
     return made;
   }
   bool has(const std::vector<std::byte>& data, std::size_t offset = 0) const {

@@ -75,14 +75,10 @@ struct Origin {
     op.done = [](neon::Operation* self, neon::Status) {
       ++static_cast<Origin*>(self->context)->ended;
     };
-    {
-      const ServicePort::Access access(port);
-      window.writes().allow();
-      REQUIRE(window.neon().origin().put_notify(op, 1, 0, memory.data(), memory.size(), {}, 0,
-                                                false) == neon::Status::ok);
-      REQUIRE(window.writes().forbid());
-    }
-    window.writes().start();
+    const ServicePort::Visit visit(port);
+    REQUIRE(window.neon().origin().put_notify(op, 1, 0, memory.data(), memory.size(), {}, 0,
+                                              false) == neon::Status::ok);
+    REQUIRE(remote.puts.empty());  // it begins at the end of the visit
   }
   void end(Result result) {
     const FakeMemory::Started started = remote.puts.front();
@@ -173,6 +169,24 @@ TEST_CASE("the source of a write that the link refuses is given back once", "[ne
   CHECK(at.port.sent.size() == 1);  // the frame
   CHECK(cache.taken == 0);
   CHECK(at.ended == 1);
+}
+
+TEST_CASE("a write that has not begun when its window ends writes nothing", "[neon_service]") {
+  Origin at;
+  auto window = std::make_unique<NeonWindow>(at.service, 0, neon::Limits{}, at.exposure, 2);
+  window->connect(std::array<PeerId, 2>{kNoPeer, 1},
+                  std::array<std::uint32_t, 2>{window->id(), window->id()});
+  RegionHandle region;
+  region.address = 1 << 20;
+  region.size = at.memory.size();
+  window->writes().prepare_for_window(1, region);
+  at.op.done = [](neon::Operation*, neon::Status) { FAIL("it has not ended"); };
+  const SendLock::Entry entry = at.port.begin_visit();
+  REQUIRE(window->neon().origin().put_notify(at.op, 1, 0, at.memory.data(), at.memory.size(), {}, 0,
+                                             false) == neon::Status::ok);
+  window.reset();
+  at.port.end_visit(entry);
+  CHECK(at.remote.puts.empty());
 }
 
 TEST_CASE("a buffer that is announced again is registered again where registrations are not kept",

@@ -144,7 +144,6 @@ struct Pair {
       for (std::size_t i = 0; i < world.under_way(); ++i)
         steps.emplace_back([this, i] { world.deliver(i), look(); });
       if (world.kept() > 0) steps.emplace_back([this] { world.free_data(), look(); });
-      if (world.direct() > 0) steps.emplace_back([this] { world.write(), look(); });
       if (world.woken()) steps.emplace_back([this] { world.work(), look(); });
       REQUIRE(!steps.empty());  // no request waits without end
       steps[choose(steps.size())]();

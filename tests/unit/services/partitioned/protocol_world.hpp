@@ -38,8 +38,7 @@ class ProtocolWorld {
     REQUIRE(side(frame.to).on_frame(5, frame.bytes));
   }
   void deliver_all() {
-    while (!frames_.empty() || woken() || !kept_.empty() || !direct_.empty()) {
-      if (!direct_.empty()) write();
+    while (!frames_.empty() || woken() || !kept_.empty()) {
       if (!frames_.empty()) deliver(0);
       if (!kept_.empty()) free_data();
       work();
@@ -62,19 +61,6 @@ class ProtocolWorld {
       end.woken = false;
       end.protocol.work();
     }
-  }
-  // Sends that write to the receive's memory directly. Its token is its address.
-  std::size_t direct() const { return direct_.size(); }
-  void write() {
-    Sending& send = *direct_.front();
-    direct_.pop_front();
-    Bytes piece;
-    if (!side(0).begin_direct(send, piece)) return;
-    std::byte* place = nullptr;
-    std::memcpy(&place, send.token.data(), sizeof place);
-    const bool ok = ++writes_ % 3 != 0;  // sometimes it fails
-    if (ok) std::memcpy(place + piece.offset, send.data + piece.offset, piece.length);
-    side(0).end_direct(send, send.epoch, piece, ok);
   }
   // The epochs that have ended since the last call.
   std::vector<Ended> ended() { return std::exchange(ended_, {}); }
@@ -110,7 +96,14 @@ class ProtocolWorld {
     std::size_t room() const override { return world.room_; }
     void wake() override { woken = true; }
     bool is_lost(PeerId) const override { return world.lost; }
-    void direct(Sending& of) override { world.direct_.push_back(&of); }
+    // The token of the receive's memory is its address.
+    bool write(Sending& of, const Bytes& piece) override {
+      if (++world.writes_ % 3 == 0) return false;
+      std::byte* place = nullptr;
+      std::memcpy(&place, of.token.data(), sizeof place);
+      std::memcpy(place + piece.offset, of.data + piece.offset, piece.length);
+      return true;
+    }
     void ended(Request& request, Status status, std::uint64_t bytes) override {
       world.ended_.push_back({&request, status, bytes});
     }
@@ -124,7 +117,6 @@ class ProtocolWorld {
   bool keeps_ = false;
   std::deque<Kept> kept_;
   std::deque<Frame> frames_;
-  std::deque<Sending*> direct_;
   int writes_ = 0;
   std::vector<Ended> ended_;
   End ends_[2]{{*this, 1}, {*this, 0}};
