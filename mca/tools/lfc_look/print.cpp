@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lfc/collective_call.h"
@@ -25,6 +27,15 @@ std::string number(const Row& row, const char* name, const char* text) {
   return row[name] == 0 ? std::string() : ", " + std::to_string(row[name]) + " " + text;
 }
 
+bool is_counter(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+#define LFC_COUNTER(name, help) #name,
+#include "stats/counters.def"
+#undef LFC_COUNTER
+  };
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 void print_engine(const Rank& rank, const Row& ni) {
   std::string text = std::string("policy ") + word_of(lfc::look::kWordsOfPolicy, ni["policy"]);
   if (ni["thread"] == 0) {
@@ -40,9 +51,9 @@ void print_engine(const Rank& rank, const Row& ni) {
           (ni["used"] == 0 ? ", no communication yet" : "");
   line("engine", text);
   std::string counters;
-  bool counts = false;
+  bool counts = false;  // from the first on, also if the engine of another build has more
   for (const Row::Value& value : ni.values) {
-    counts = counts || value.name == "frames_sent";  // the first of the counters
+    counts = counts || is_counter(value.name);
     if (counts && value.number != 0)
       counters += (counters.empty() ? "" : ", ") + value.name + " " + std::to_string(value.number);
   }
