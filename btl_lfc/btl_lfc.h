@@ -128,6 +128,8 @@ static inline int lfc_btl_status(enum lfc_result result) {
 void lfc_btl_module_defaults(void);
 /* Opens the NI, and publishes its address. False: the reason was printed; the component is not available. */
 bool lfc_btl_module_open(bool threads);
+/* Returns the value of a counter of the engine; 0 before it is open. */
+unsigned long long lfc_btl_counter(size_t which);
 /* Prints, once, that local peers do not reach each other by shared memory. */
 void lfc_btl_detour(const char* link, const char* why);
 

@@ -9,10 +9,6 @@
 #include "parameters.h"
 #include "unknown_parameters.h"
 
-static unsigned long long read_counter(size_t which) {
-  return lfc_adapter_counter(lfc_btl.adapter, which);
-}
-
 static int register_component(void) {
   if (!lfc_fits()) return OPAL_SUCCESS; /* open_component() declines */
 
@@ -26,7 +22,7 @@ static int register_component(void) {
   lfc_parameters_register(version, lfc_btl_parameter_table(), &own->options.parameters);
   for (size_t i = 0; i < lfc_adapter_counter_count(); ++i)
     lfc_performance_counter(version, lfc_adapter_counter_name(i), lfc_adapter_counter_help(i),
-                            read_counter, i);
+                            lfc_btl_counter, i);
 
   lfc_btl_module_defaults();
   return mca_btl_base_param_register((mca_base_component_t*)(uintptr_t)version, &lfc_btl.near);

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "btl_lfc.h"
 #include "help.h"
 #include "modex.h"
+#include "parameters.h"
 #include "registration.h"
 
 static int finalize(mca_btl_base_module_t* btl);
@@ -264,20 +264,18 @@ static int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_
 
 /* --- The end --- */
 
-/* One line for this process, in one write: lines of several processes do not mix. */
+unsigned long long lfc_btl_counter(size_t which) {
+  return lfc_adapter_counter(lfc_btl.adapter, which);
+}
+
 static void print_stats(void) {
-  char line[2048];
   char links[128];
+  char before[190];
   lfc_adapter_links(lfc_btl.adapter, links, sizeof links);
-  int used =
-      snprintf(line, sizeof line, "lfc-stats rank=%u links=%s memory=%zu",
-               mca_btl_lfc_component.options.rank, links, lfc_adapter_memory(lfc_btl.adapter));
-  for (size_t i = 0; i < lfc_adapter_counter_count() && used < (int)sizeof line - 80; ++i)
-    used +=
-        snprintf(line + used, sizeof line - (size_t)used, " %s=%llu", lfc_adapter_counter_name(i),
-                 (unsigned long long)lfc_adapter_counter(lfc_btl.adapter, i));
-  line[used++] = '\n';
-  if (write(STDERR_FILENO, line, (size_t)used) < 0) return; /* nowhere to complain */
+  snprintf(before, sizeof before, "links=%s memory=%zu", links,
+           lfc_adapter_memory(lfc_btl.adapter));
+  lfc_print_counters("lfc-stats", mca_btl_lfc_component.options.rank, before,
+                     lfc_adapter_counter_count(), lfc_adapter_counter_name, lfc_btl_counter);
 }
 
 static int finalize(mca_btl_base_module_t* btl) {

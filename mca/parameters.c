@@ -40,9 +40,7 @@ static int read_counter(const struct mca_base_pvar_t* variable, void* value, voi
 
 static void register_variable(const mca_base_component_t* component, const char* name,
                               const char* help, int class, lfc_counter_read read, size_t which) {
-  enum { kMost = 64 };
-  static struct counter counters[kMost];
-  if (which >= kMost) return;
+  static struct counter counters[LFC_MOST_COUNTERS];
   counters[which] = (struct counter){read, which};
   (void)mca_base_component_pvar_register(
       component, name, help, OPAL_INFO_LVL_4, class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
@@ -61,19 +59,19 @@ void lfc_performance_level(const mca_base_component_t* component, const char* na
 }
 
 void lfc_print_line(const char* head, unsigned rank, const char* values) {
-  char line[1200];
+  char line[LFC_COUNTERS_LINE + 256];
   int used = snprintf(line, sizeof line - 1, "%s rank=%u %s", head, rank, values);
   if (used > (int)sizeof line - 2) used = (int)sizeof line - 2;
   line[used++] = '\n';
   if (write(STDERR_FILENO, line, (size_t)used) < 0) return; /* nowhere to complain */
 }
 
-void lfc_print_counters(const char* head, unsigned rank, size_t count,
+void lfc_print_counters(const char* head, unsigned rank, const char* before, size_t count,
                         const char* (*name)(size_t which), lfc_counter_read read) {
-  char values[1024] = "";
-  int used = 0;
+  char values[LFC_COUNTERS_LINE + 192];
+  int used = snprintf(values, sizeof values, "%s", before);
   for (size_t i = 0; i < count && used < (int)sizeof values; ++i)
-    used += snprintf(values + used, sizeof values - (size_t)used, "%s%s=%llu", i == 0 ? "" : " ",
+    used += snprintf(values + used, sizeof values - (size_t)used, "%s%s=%llu", used == 0 ? "" : " ",
                      name(i), read(i));
   lfc_print_line(head, rank, values);
 }

@@ -15,7 +15,7 @@ void lfc_parameters_register(const mca_base_component_t* component,
                              const struct lfc_parameter_table* table, void* values);
 
 /* Registers a counter, which MPI_T tools see as <framework>_<component>_<name>. `read(which)` returns its value
- * at any time, also before and after the component is in use. */
+ * at any time, also before and after the component is in use. `which` is below LFC_MOST_COUNTERS. */
 typedef unsigned long long (*lfc_counter_read)(size_t which);
 void lfc_performance_counter(const mca_base_component_t* component, const char* name,
                              const char* help, lfc_counter_read read, size_t which);
@@ -25,8 +25,8 @@ void lfc_performance_level(const mca_base_component_t* component, const char* na
 
 /* Prints the line `HEAD rank=R VALUES` on standard error, in one write: lines of several processes do not mix. */
 void lfc_print_line(const char* head, unsigned rank, const char* values);
-/* Prints such a line of `name=value ...`. */
-void lfc_print_counters(const char* head, unsigned rank, size_t count,
+/* Prints such a line of `BEFORE name=value ...`. `before` has at most 190 bytes, perhaps none. */
+void lfc_print_counters(const char* head, unsigned rank, const char* before, size_t count,
                         const char* (*name)(size_t which), lfc_counter_read read);
 
 #endif

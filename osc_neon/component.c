@@ -46,7 +46,7 @@ static int init_component(bool progress_threads, bool mpi_threads) {
 
 static int finalize_component(void) {
   if (mca_osc_neon_component.parameters.stats)
-    lfc_print_counters("lfc-neon", OPAL_PROC_MY_NAME.vpid, lfc_neon_counter_count(),
+    lfc_print_counters("lfc-neon", OPAL_PROC_MY_NAME.vpid, "", lfc_neon_counter_count(),
                        lfc_neon_counter_name, lfc_neon_counter);
   lfc_neon_close();
   lfc_rma_close();

@@ -7,6 +7,7 @@
 #include "base/lasting.hpp"
 #include "engine/process_ni.hpp"
 #include "services/partitioned/partitioned.hpp"
+#include "stats/counter_room.hpp"
 
 // Only a name: the pointer is one to an lfc::partitioned::Request.
 struct lfc_part_request;
@@ -38,6 +39,8 @@ constexpr std::array kCounters{
                &Totals::direct_bytes},
     CounterRow{"early", "frames that came before their receive was started", &Totals::early},
 };
+static_assert(sizeof(Totals) == kCounters.size() * sizeof(std::uint64_t));
+static_assert(lfc::has_room_for(kCounters));
 
 lfc::partitioned::Request& of(lfc_part_request* request) noexcept {
   return *reinterpret_cast<lfc::partitioned::Request*>(request);

@@ -14,6 +14,9 @@
 /* The value of a peer's number that means no peer. */
 #define LFC_NO_PEER UINT32_MAX
 
+/* The room of a component for its counters: how many they may be, and the bytes of a line that shows them all. */
+enum { LFC_MOST_COUNTERS = 64, LFC_COUNTERS_LINE = 3072 };
+
 /* The result of a message or of an operation on remote memory. */
 enum lfc_result {
   LFC_OK,

@@ -1,5 +1,7 @@
 #include "stats/counters.hpp"
 
+#include "stats/counter_room.hpp"
+
 namespace lfc {
 namespace {
 
@@ -8,6 +10,7 @@ constexpr std::array<CounterInfo, kCounters> kInfo{{
 #include "stats/counters.def"
 #undef LFC_COUNTER
 }};
+static_assert(has_room_for(kInfo));
 
 }  // namespace
 

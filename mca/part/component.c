@@ -46,7 +46,7 @@ static int open_component(void) {
 static void end(void* nothing) {
   (void)nothing;
   if (mca_part_lfc_component.parameters.stats)
-    lfc_print_counters("lfc-part", OPAL_PROC_MY_NAME.vpid, lfc_part_counter_count(),
+    lfc_print_counters("lfc-part", OPAL_PROC_MY_NAME.vpid, "", lfc_part_counter_count(),
                        lfc_part_counter_name, read_counter);
   lfc_part_close_persist();
   lfc_part_close();

@@ -73,6 +73,7 @@ void multicast(Ni& ni, std::uint64_t key, const Membership& membership, std::uin
 
 void neon_counters(NeonWindow& window, void (*print)(const char*, std::uint64_t)) {
 #include "common/services/neon/neon_counters.hpp.example"
+#include "common/stats/counter_room.hpp.example"
 }
 
 void neon_machine(neon::Rank target, neon::Rank from, const neon::Limits& limits,

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "services/neon/protocol/carrier.hpp"
+#include "stats/counter_room.hpp"
 
 namespace lfc {
 
@@ -49,6 +50,7 @@ inline constexpr std::array kNeonCounters{
                 &neon::Statistics::overruns},
 };
 static_assert(sizeof(neon::Statistics) == kNeonCounters.size() * sizeof(std::uint64_t));
+static_assert(has_room_for(kNeonCounters));
 
 inline void add_statistics(neon::Statistics& sum, const neon::Statistics& part) noexcept {
   for (const NeonCounter& each : kNeonCounters) sum.*each.value += part.*each.value;
