@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "lfc/peers.h"
 #include "services/channels/protocol/receiver.hpp"
 #include "services/channels/protocol/senders.hpp"
+#include "stats/counter_line.hpp"
 
 // Only names: the pointers are those to a Receive, a Sender and a Key of lfc::channels.
 struct lfc_channel_receive;
@@ -278,13 +278,14 @@ void lfc_channels_describe(uint64_t sent, char* text, size_t size) {
   *text = '\0';
   if (channels == nullptr) return;
   const lfc::channels::Totals& totals = channels->receiver.totals();
-  std::snprintf(
-      text, size, "sent=%llu here=%llu early=%llu given=%llu posted=%llu yielded=%llu closed=%llu",
-      static_cast<unsigned long long>(sent), static_cast<unsigned long long>(totals.on_channel),
-      static_cast<unsigned long long>(totals.early), static_cast<unsigned long long>(totals.given),
-      static_cast<unsigned long long>(totals.posted),
-      static_cast<unsigned long long>(totals.yielded),
-      static_cast<unsigned long long>(totals.closed));
+  lfc::CounterLine line(text, size);
+  line.add("sent", sent);
+  line.add("here", totals.on_channel);
+  line.add("early", totals.early);
+  line.add("given", totals.given);
+  line.add("posted", totals.posted);
+  line.add("yielded", totals.yielded);
+  line.add("closed", totals.closed);
 }
 
 void lfc_channels_total(lfc_channel_totals* totals) {

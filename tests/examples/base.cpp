@@ -31,6 +31,7 @@
 #include "machine/process_watch.hpp"
 #include "machine/shared_memory.hpp"
 #include "stats/counters.hpp"
+#include "stats/counter_line.hpp"
 #include "sync/gate.hpp"
 #include "sync/published.hpp"
 #include "sync/send_lock.hpp"
@@ -156,6 +157,10 @@ void counters(lfc::Counters& counters, void (*print)(const char*, std::uint64_t)
 
 void gate(Gate& gate) {
 #include "common/sync/gate.hpp.example"
+void counter_line(char* text, std::size_t size, std::uint64_t sent, std::uint64_t taken) {
+#include "common/stats/counter_line.hpp.example"
+}
+
 }
 
 enum class State : std::uint8_t { none, held };

@@ -1,13 +1,13 @@
 #include "services/collective/collectives.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "machine/address_room.hpp"
 
+#include "stats/counter_line.hpp"
 namespace lfc {
 namespace {
 
@@ -314,15 +314,20 @@ void Collectives::describe(char* text, std::size_t size) {
     stats = multicast_->stats();
     packets = multicast_->packets();
   }
-  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::snprintf(
-      text, size,
-      "operations=%llu groups=%llu groups_made=%llu boards=%llu multicast_sent=%llu forwarded=%llu "
-      "taken=%llu copied=%llu blocked=%llu early=%llu stored=%llu most_stored=%llu packets=%llu",
-      number(operations_ + wait_policy_.visits()), number(groups_.size()), number(groups_made_),
-      number(processes_.boards()), number(stats.sent), number(stats.forwarded), number(stats.taken),
-      number(stats.copied), number(stats.blocked), number(stats.early), number(stats.stored),
-      number(stats.most_stored), number(packets));
+  CounterLine line(text, size);
+  line.add("operations", operations_ + wait_policy_.visits());
+  line.add("groups", groups_.size());
+  line.add("groups_made", groups_made_);
+  line.add("boards", processes_.boards());
+  line.add("multicast_sent", stats.sent);
+  line.add("forwarded", stats.forwarded);
+  line.add("taken", stats.taken);
+  line.add("copied", stats.copied);
+  line.add("blocked", stats.blocked);
+  line.add("early", stats.early);
+  line.add("stored", stats.stored);
+  line.add("most_stored", stats.most_stored);
+  line.add("packets", packets);
 }
 
 }  // namespace lfc
