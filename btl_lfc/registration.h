@@ -19,10 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/lfc.h"
 #include "ompi_version.h"
-
-/* In the order of the words of the parameter. */
-enum lfc_cache { LFC_CACHE_AUTO, LFC_CACHE_ALWAYS, LFC_CACHE_NEVER };
 
 /* Opens the cache: for `auto` only if a link has costly registrations. False: Open MPI has no cache, and
  * `always` needs one. */

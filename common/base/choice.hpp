@@ -1,6 +1,6 @@
 // Choice: the names of an enumeration's values, as users write and read them.
 //
-//   inline constexpr std::array kColourNames{"red", "green", "blue"};   // in the order of the values
+//   inline constexpr std::array kColourNames{LFC_COLOURS(LFC_WORD)};    // lfc/words.h
 //   const auto colour = find_choice<Colour>(kColourNames, "green");     // empty: none of them
 //   list_choices(kColourNames);                                         // "red, green or blue"
 //

@@ -19,6 +19,7 @@
 #include "base/limits.hpp"
 #include "base/nearest.hpp"
 #include "engine/open.hpp"
+#include "lfc/words.h"
 #include "link/ring.hpp"
 #include "services/multicast/multicast.hpp"
 #include "services/multicast/protocol/tree.hpp"
@@ -26,12 +27,9 @@
 namespace lfc {
 namespace {
 
-// In the order of enum lfc_cache of the BTL.
-constexpr std::array kCacheNames{"auto", "always", "never"};
-// The second is `host_forwarding`.
-constexpr std::array kForwardingNames{"ni", "host"};
-// In the order of enum lfc_channels_choice (mca/pml_hooks/pml_hooks.h).
-constexpr std::array kChannelsNames{"off", "bind", "plan:FILE", "record:FILE"};
+constexpr std::array kCacheNames{LFC_CACHES(LFC_WORD)};
+constexpr std::array kForwardingNames{LFC_FORWARDINGS(LFC_WORD)};
+constexpr std::array kChannelsNames{LFC_CHANNELS_CHOICES(LFC_WORD)};
 
 // Bytes of the longest header of ob1, which it requires of a BTL's limits (Open MPI 5.0; that of 4.1 is shorter).
 constexpr std::uint64_t kSmallestMessage = 80;

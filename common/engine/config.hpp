@@ -12,6 +12,7 @@
 //   fixed     the thread alone; progress() only takes what has arrived.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@
 
 #include "base/limits.hpp"
 #include "engine/host_queue.hpp"
+#include "lfc/words.h"
 #include "look/states.hpp"
 #include "wire/address.hpp"
 
@@ -27,13 +29,13 @@ namespace lfc {
 
 using look::Policy;
 
-// How the NI thread waits when there is nothing to do, with Policy::fixed.
-enum class Idle : std::uint8_t {
-  spin,     // polls on
-  yield,    // yields the core between two polls
-  backoff,  // sleeps between two polls; the longer, the more of them were in vain
-  block,    // polls for the delay, then sleeps until something arrives
-};
+// How the NI thread waits when there is nothing to do, with Policy::fixed: it polls on; yields the core between two
+// polls; sleeps between two polls, the longer, the more of them were in vain; polls for the delay, then sleeps until
+// something arrives.
+#define LFC_IDLES(ROW) \
+  ROW(spin, "spin") ROW(yield, "yield") ROW(backoff, "backoff") ROW(block, "block")
+enum class Idle : std::uint8_t { LFC_IDLES(LFC_VALUE) };
+inline constexpr std::array kIdleNames{LFC_IDLES(LFC_WORD)};
 
 struct Config {
   ProcessName name;

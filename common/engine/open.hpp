@@ -31,7 +31,6 @@ std::string accepted_links();
 std::string explained_links();
 
 inline constexpr std::array kPolicyNames{"single", "fixed", "floating", "auto"};
-inline constexpr std::array kIdleNames{"spin", "yield", "backoff", "block"};  // of enum Idle
 
 // A text option that is not set may be null.
 inline std::string_view text_of(lfc_text text) noexcept { return text == nullptr ? "" : text; }

@@ -17,6 +17,7 @@
  *   lfc/notices.h       lines for the user that only one process of each node prints
  *   lfc/short_path.h    the mark of functions that are called for each message or access
  *   lfc/numbers.h       enumerations that C, C++ and peers share; lfc/elements.h: those of types and operations
+ *   lfc/words.h         enumerations whose values are words
  *
  * Each enumeration is defined here once; the C++ enumerations take their values from these.
  */
@@ -37,5 +38,6 @@
 #include "lfc/plan.h"
 #include "lfc/recording.h"
 #include "lfc/windows.h"
+#include "lfc/words.h"
 
 #endif

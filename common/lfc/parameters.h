@@ -14,7 +14,7 @@
  *   LFC_PARAMETER(type, name, default, accepted, level, help)
  *
  * with the type unsigned, size_t, bool or lfc_text; accepted: any, from(1, 16), at_least(1), powers_of_two(16, 64) or
- * one_of(names), where names is an array (base/choice.hpp); the level of ompi_info, 1 to 9. Default and accepted are
+ * one_of(names), where names is an array (words.h); the level of ompi_info, 1 to 9. Default and accepted are
  * C++, which only c_api/parameters.cpp compiles. *Held by* tests/unit/c_api/parameters_test.cpp,
  * tests/fault/bad_input.sh.
  *

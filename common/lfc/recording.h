@@ -15,17 +15,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lfc/words.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum lfc_recorded_kind { LFC_RECORDED_SEND, LFC_RECORDED_RECEIVE, LFC_RECORDED_PROBE };
-enum lfc_recorded_mode {
-  LFC_RECORDED_STANDARD,
-  LFC_RECORDED_READY,
-  LFC_RECORDED_SYNCHRONOUS,
-  LFC_RECORDED_BUFFERED
-};
+/* With their words in the file. */
+#define LFC_RECORDED_KINDS(ROW)        \
+  ROW(LFC_RECORDED_SEND, "send")       \
+  ROW(LFC_RECORDED_RECEIVE, "receive") \
+  ROW(LFC_RECORDED_PROBE, "probe")
+enum lfc_recorded_kind { LFC_RECORDED_KINDS(LFC_VALUE) };
+#define LFC_RECORDED_MODES(ROW)                \
+  ROW(LFC_RECORDED_STANDARD, "standard")       \
+  ROW(LFC_RECORDED_READY, "ready")             \
+  ROW(LFC_RECORDED_SYNCHRONOUS, "synchronous") \
+  ROW(LFC_RECORDED_BUFFERED, "buffered")
+enum lfc_recorded_mode { LFC_RECORDED_MODES(LFC_VALUE) };
 
 /* One kind of call; equal calls are counted together. */
 struct lfc_recorded {

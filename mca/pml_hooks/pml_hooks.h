@@ -22,13 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The words of coll_lfc_channels, in the order of its table (common/c_api/parameters.cpp). */
-enum lfc_channels_choice {
-  LFC_CHANNELS_OFF,
-  LFC_CHANNELS_BIND,
-  LFC_CHANNELS_PLAN,
-  LFC_CHANNELS_RECORD
-};
+#include "lfc/lfc.h"
 
 /* Installs the chosen set for a job of `ranks`. LFC_CHANNELS_PLAN reads `file`; LFC_CHANNELS_RECORD writes to it at
  * the end, so it must stay valid. `threads`: the program requested several. `report`: rank 0 prints at the end how

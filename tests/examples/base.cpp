@@ -23,6 +23,7 @@
 #include "elements/combine.hpp"
 #include "elements/element_types.hpp"
 #include "elements/layout.hpp"
+#include "lfc/words.h"
 #include "link/link.hpp"
 #include "machine/cma.hpp"
 #include "machine/cores.hpp"
@@ -30,8 +31,8 @@
 #include "machine/placement.hpp"
 #include "machine/process_watch.hpp"
 #include "machine/shared_memory.hpp"
-#include "stats/counters.hpp"
 #include "stats/counter_line.hpp"
+#include "stats/counters.hpp"
 #include "sync/gate.hpp"
 #include "sync/published.hpp"
 #include "sync/send_lock.hpp"
@@ -55,7 +56,8 @@ void example(std::uint32_t theirs, const std::function<void()>& refuse) {
 }
 }  // namespace build_stamp
 
-enum class Colour : std::uint8_t { red, green, blue };
+#define LFC_COLOURS(ROW) ROW(red, "red") ROW(green, "green") ROW(blue, "blue")
+enum class Colour : std::uint8_t { LFC_COLOURS(LFC_VALUE) };
 namespace choice {
 void example() {
   using ::lfc::Colour;
@@ -155,12 +157,12 @@ void counters(lfc::Counters& counters, void (*print)(const char*, std::uint64_t)
 #include "common/stats/counters.hpp.example"
 }
 
-void gate(Gate& gate) {
-#include "common/sync/gate.hpp.example"
 void counter_line(char* text, std::size_t size, std::uint64_t sent, std::uint64_t taken) {
 #include "common/stats/counter_line.hpp.example"
 }
 
+void gate(Gate& gate) {
+#include "common/sync/gate.hpp.example"
 }
 
 enum class State : std::uint8_t { none, held };

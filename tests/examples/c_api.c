@@ -19,6 +19,7 @@
 #include "lfc/plan.h"
 #include "lfc/recording.h"
 #include "lfc/windows.h"
+#include "lfc/words.h"
 
 void allgather(const void* part, size_t size, void* all);
 void complain(const char* why);
@@ -43,6 +44,10 @@ void collectives(const struct lfc_coll_options options, size_t size, bool thread
                  const void* address, struct lfc_coll_key key, char why[80],
                  const struct lfc_coll_call call) {
 #include "common/lfc/collectives.h.example"
+}
+
+void words(void) {
+#include "common/lfc/words.h.example"
 }
 
 void elements(void) {

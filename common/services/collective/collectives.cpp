@@ -5,9 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "lfc/words.h"
 #include "machine/address_room.hpp"
-
 #include "stats/counter_line.hpp"
+
 namespace lfc {
 namespace {
 
@@ -16,7 +17,7 @@ constexpr unsigned kLooks = 32;
 // In the parts that the job has agreed on: they are set.
 constexpr unsigned kJobHasAgreed = 1u << 31;
 
-// The value of a parameter that is one of several words; the words have the order of the values.
+// The value of a parameter that is one of several words (lfc/words.h).
 template <class Value>
 Value choice(const lfc_coll_parameters& parameters, const lfc_text& member) noexcept {
   return static_cast<Value>(lfc_parameter_choice(lfc_coll_parameter_table(), &parameters, &member));
@@ -27,7 +28,7 @@ CollOptions options_of(const lfc_coll_parameters& parameters, bool threads) noex
           parameters.window,
           parameters.fan,
           choice<TreeShape>(parameters, parameters.tree),
-          choice<bool>(parameters, parameters.forwarding),
+          choice<lfc_forwarding>(parameters, parameters.forwarding) == LFC_FORWARDING_HOST,
           threads};
 }
 

@@ -126,7 +126,8 @@ std::string event_in_words(const Rank& rank, const Row& event) {
 void print_events(const Rank& rank) {
   std::vector<const Row*> events;
   for (const Row& row : rank.rows)
-    if (row.kind == "event" && row["what"] != 0) events.push_back(&row);
+    if (row.kind == "event" && row["what"] != number_of(lfc::look::LinkEvent::none))
+      events.push_back(&row);
   std::stable_sort(events.begin(), events.end(),
                    [](const Row* a, const Row* b) { return (*a)["time"] < (*b)["time"]; });
   for (const Row* event : events) {

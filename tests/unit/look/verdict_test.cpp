@@ -44,7 +44,9 @@ Rank away(Rank rank, double seconds = 12, char state = 'S') {
 Row peer(std::uint32_t number, std::vector<Row::Value> values, const char* link = "shm") {
   Row made{"peer", {{"rank", number}, {"state", kConnected}, {"link", 0, link}}};
   made.values.insert(made.values.end(), values.begin(), values.end());
-  made.values.push_back({"head_type", number_of(lfc::FrameType::message)});  // if none is given
+  // If none are given:
+  made.values.push_back({"head", number_of(lfc::look::WaitingKind::message)});
+  made.values.push_back({"head_type", number_of(lfc::FrameType::message)});
   return made;
 }
 void check(const Job& job, std::vector<std::string> wanted) { CHECK(verdict(job) == wanted); }

@@ -10,8 +10,8 @@
 namespace lfc::channels {
 namespace {
 
-constexpr std::array kKinds{"send", "receive", "probe"};
-constexpr std::array kModes{"standard", "ready", "synchronous", "buffered"};
+constexpr std::array kKinds{LFC_RECORDED_KINDS(LFC_WORD)};
+constexpr std::array kModes{LFC_RECORDED_MODES(LFC_WORD)};
 
 std::string number_or_any(std::int32_t number) {
   return number < 0 ? "any" : std::to_string(number);

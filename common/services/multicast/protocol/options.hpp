@@ -6,16 +6,16 @@
 #include <cstdint>
 
 #include "base/limits.hpp"
+#include "lfc/words.h"
 
 namespace lfc {
 
-// When a packet of a tree that is not monotone is suspected of being in a deadlock.
-enum class Suspicion : std::uint8_t {
-  never,      // such trees are the user's own risk
-  timer,      // when no packet has left for its child for a while (LFC thesis 5.3.2)
-  immediate,  // as soon as it has to wait for a credit (LFC thesis 4.3)
-};
-inline constexpr std::array kSuspicionNames{"never", "timer", "immediate"};
+// When a packet of a tree that is not monotone is suspected of being in a deadlock: never, so that such trees are the
+// user's own risk; when no packet has left for its child for a while (LFC thesis 5.3.2); as soon as it has to wait for
+// a credit (LFC thesis 4.3).
+#define LFC_SUSPICIONS(ROW) ROW(never, "never") ROW(timer, "timer") ROW(immediate, "immediate")
+enum class Suspicion : std::uint8_t { LFC_SUSPICIONS(LFC_VALUE) };
+inline constexpr std::array kSuspicionNames{LFC_SUSPICIONS(LFC_WORD)};
 
 struct MulticastOptions {
   // Largest number of bytes that one member of a group may have sent and another member has not taken yet. A packet

@@ -21,13 +21,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lfc/words.h"
+
 namespace lfc {
 
-enum class TreeShape : std::uint8_t { monotone, binary, binomial, chain, kary, last_ = kary };
-
-// The names of the shapes in parameters, pages and the simulator.
-inline constexpr std::array kTreeNames{"monotone", "binary", "binomial", "chain", "kary"};
-static_assert(kTreeNames.size() == static_cast<std::size_t>(TreeShape::last_) + 1);
+// The shapes, with their names in parameters, pages and the simulator.
+#define LFC_TREE_SHAPES(ROW) \
+  ROW(monotone, "monotone")  \
+  ROW(binary, "binary")      \
+  ROW(binomial, "binomial")  \
+  ROW(chain, "chain")        \
+  ROW(kary, "kary")
+enum class TreeShape : std::uint8_t { LFC_TREE_SHAPES(LFC_VALUE) };
+inline constexpr std::array kTreeNames{LFC_TREE_SHAPES(LFC_WORD)};
 
 // Whether packets on overlapping trees of this shape can wait for each other in a circle.
 constexpr bool can_deadlock(TreeShape shape) noexcept { return shape != TreeShape::monotone; }
@@ -62,7 +68,8 @@ struct Tree {
 
   // Whether the fields make a tree. Fields from a peer must be checked.
   bool valid() const noexcept {
-    return shape <= TreeShape::last_ && fan >= 1 && fan <= kMaxFan && root < size;
+    return static_cast<std::size_t>(shape) < kTreeNames.size() && fan >= 1 && fan <= kMaxFan &&
+           root < size;
   }
   Children children(std::uint32_t position) const noexcept;
   // Returns the parent; of the root, the root.
