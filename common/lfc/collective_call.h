@@ -16,14 +16,14 @@
 
 /* Each kind is a row of lfc/collectives.def. */
 enum lfc_coll_kind {
-#define LFC_COLLECTIVE(kind, name, functions, combines) LFC_COLL_##kind,
+#define LFC_COLLECTIVE(kind, name, functions, combines, among_neighbours) LFC_COLL_##kind,
 #include "lfc/collectives.def"
 #undef LFC_COLLECTIVE
   LFC_COLL_KINDS /* how many */
 };
 /* Returns the name of a kind for tools; any number is permitted. */
 static inline const char* lfc_coll_name(uint64_t kind) {
-#define LFC_COLLECTIVE(kind, name, functions, combines) name,
+#define LFC_COLLECTIVE(kind, name, functions, combines, among_neighbours) name,
   static const char* const names[] = {
 #include "lfc/collectives.def"
   };
@@ -32,12 +32,21 @@ static inline const char* lfc_coll_name(uint64_t kind) {
 }
 /* Returns whether the collective combines elements. */
 static inline bool lfc_coll_is_reduction(enum lfc_coll_kind kind) {
-#define LFC_COLLECTIVE(kind, name, functions, combines) combines,
+#define LFC_COLLECTIVE(kind, name, functions, combines, among_neighbours) combines,
   static const bool reductions[] = {
 #include "lfc/collectives.def"
   };
 #undef LFC_COLLECTIVE
   return reductions[kind];
+}
+/* Returns whether the collective runs among neighbours, so that not all ranks need call it; any number is permitted. */
+static inline bool lfc_coll_is_among_neighbours(uint64_t kind) {
+#define LFC_COLLECTIVE(kind, name, functions, combines, among_neighbours) among_neighbours,
+  static const bool among[] = {
+#include "lfc/collectives.def"
+  };
+#undef LFC_COLLECTIVE
+  return kind < LFC_COLL_KINDS && among[kind];
 }
 /* Position and size of one rank's block in bytes, if the blocks differ. */
 struct lfc_coll_block {

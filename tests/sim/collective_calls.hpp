@@ -29,7 +29,7 @@ inline bool is_scatter(const lfc_coll_call& call) noexcept {
 }
 
 inline bool is_among_neighbours(const lfc_coll_call& call) noexcept {
-  return call.kind == LFC_COLL_NEIGHBOR_ALLGATHER || call.kind == LFC_COLL_NEIGHBOR_ALLTOALL;
+  return lfc_coll_is_among_neighbours(call.kind);
 }
 
 }  // namespace lfc

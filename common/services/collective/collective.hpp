@@ -48,12 +48,13 @@ struct Collective {
 };
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): it is a name
-#define LFC_COLLECTIVE(kind, name, functions, combines) extern const Collective functions;
+#define LFC_COLLECTIVE(kind, name, functions, combines, among_neighbours) \
+  extern const Collective functions;
 #include "lfc/collectives.def"
 #undef LFC_COLLECTIVE
 // By lfc_coll_kind.
 inline constexpr std::array kCollectives{
-#define LFC_COLLECTIVE(kind, name, functions, combines) &(functions),
+#define LFC_COLLECTIVE(kind, name, functions, combines, among_neighbours) &(functions),
 #include "lfc/collectives.def"
 #undef LFC_COLLECTIVE
 };

@@ -120,7 +120,7 @@ void add_collective_waits(const Job& job, const Rank& rank, std::vector<Wait>& t
     const std::uint64_t kind = own["kind"];
     const std::string what = std::string(lfc_coll_name(kind)) + " of a communicator of " +
                              std::to_string(own["ranks"]) + " ranks";
-    if (kind >= LFC_COLL_NEIGHBOR_ALLGATHER && kind < LFC_COLL_KINDS) {  // not all need call it
+    if (lfc_coll_is_among_neighbours(kind)) {
       to.push_back({"neighbours to take part in the " + what});
       continue;
     }

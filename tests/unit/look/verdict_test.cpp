@@ -240,7 +240,8 @@ TEST_CASE("verdict: a window that is not opened, and operations without acknowle
 Row communicator(std::uint64_t next_step, bool waits) {
   Row made{"communicator", {{"key", 99}, {"ranks", 3}, {"next_step", next_step}}};
   if (waits)
-    made.values.insert(made.values.end(), {{"operation", 4096}, {"kind", 0}, {"first_step", 7}});
+    made.values.insert(made.values.end(),
+                       {{"operation", 4096}, {"kind", LFC_COLL_BCAST}, {"first_step", 7}});
   return made;
 }
 TEST_CASE("verdict: a collective that a rank has not called") {
@@ -252,12 +253,15 @@ TEST_CASE("verdict: a collective that a rank has not called") {
         {"ranks 0 and 1 wait for the bcast of a communicator of 3 ranks, which ranks on other "
          "nodes have to call or pass on"});
 }
-TEST_CASE("verdict: each kind of collective has its name") {
+TEST_CASE("verdict: each kind of collective has its name, and some are among neighbours") {
   for (std::uint64_t kind = 0; kind < LFC_COLL_KINDS; ++kind) {
     const Row waits{
         "communicator",
         {{"key", 1}, {"ranks", 2}, {"operation", 4096}, {"kind", kind}, {"next_step", 1}}};
-    CHECK(verdict({rank(0, {waits})})[0].find("the collective of") == std::string::npos);
+    const std::string line = verdict({rank(0, {waits})})[0];
+    CHECK(line.find("the collective of") == std::string::npos);
+    const bool among_neighbours = std::string(lfc_coll_name(kind)).starts_with("neighbor");
+    CHECK((line.find("neighbours to take part") != std::string::npos) == among_neighbours);
   }
 }
 TEST_CASE("verdict: a buffer of NEON that is announced and not filled") {
