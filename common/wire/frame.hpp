@@ -153,7 +153,7 @@ struct CreditPayload {
 };
 static_assert(sizeof(CreditPayload) == 4);
 
-inline constexpr std::uint8_t kWireVersion = 11;
+inline constexpr std::uint8_t kWireVersion = 12;
 
 // Hashes the first 20 bytes, so that a damaged header is recognised before any field is used.
 std::uint32_t header_check(const Header& header) noexcept;

@@ -14,8 +14,8 @@ constexpr std::size_t kPage = 4096;
 
 const BuildStamp Board::stamp("board",
                               {sizeof(Head), sizeof(Line), sizeof(Mailbox), sizeof(Slot), kInline,
-                               kRoom, Label::kDigestBits, limits::kCollSlots, limits::kCollRooms,
-                               static_cast<std::uint64_t>(End::last_)});
+                               kRoom, Label::kDigestBits, Label::kKinds, limits::kCollSlots,
+                               limits::kCollRooms, static_cast<std::uint64_t>(End::last_)});
 
 std::size_t Board::slots_offset(std::uint32_t lanes) noexcept {
   return sizeof(Head) + sizeof(Line) * lanes;

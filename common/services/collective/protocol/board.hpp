@@ -62,8 +62,8 @@ class Board {
     if (size <= kInline) return slot(lane, step).bytes;
     return memory_ + rooms_ + (lane * limits::kCollRooms + step % limits::kCollRooms) * kRoom;
   }
-  // The value of a flag: the number of the step, and a digest of the label. (The number has 44 bits: a stale flag
-  // passes for a new one after 2^44 steps in which its lane was never written.)
+  // The value of a flag: the number of the step, and a digest of the label. (The number has 43 bits: a stale flag
+  // passes for a new one after 2^43 steps in which its lane was never written.)
   static constexpr std::uint64_t flag_of(std::uint64_t step, Label label) noexcept {
     return (step + 1) << Label::kDigestBits | label.digest();
   }

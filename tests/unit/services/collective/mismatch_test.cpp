@@ -1,5 +1,7 @@
 // Ranks that call a collective with other counts or roots: an error at the ranks that detect it, and no endless wait.
 #include <cstring>
+#include <initializer_list>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +71,22 @@ TEST_CASE("labels differ if sizes, roots, kinds or ends differ", "[coll]") {
     REQUIRE(other.word() != label.word());
   }
   REQUIRE(Label{.size = 57}.word() != Label{.size = 58}.word());
+}
+
+TEST_CASE("labels of all kinds of collectives differ in words and digests", "[coll]") {
+  std::set<std::uint64_t> words, digests;
+  for (std::uint8_t kind = 0; kind < Label::kKinds; ++kind) {
+    for (const std::uint8_t what : std::initializer_list<std::uint8_t>{0, 1, 127}) {
+      const Label label{.kind = kind, .what = what, .root = 3, .size = 56};
+      REQUIRE(Label::of(label.word(), 56) == label);
+      REQUIRE(label.digest() >> Label::kDigestBits == 0);
+      REQUIRE(Label::same_walk(label.digest(), Label{.root = 3}.digest()) == (kind == 0));
+      words.insert(label.word());
+      digests.insert(label.digest());
+    }
+  }
+  CHECK(words.size() == 3 * Label::kKinds);
+  CHECK(digests.size() == words.size());
 }
 
 TEST_CASE("a size that differs on a node is detected by its reader", "[coll]") {
