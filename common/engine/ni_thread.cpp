@@ -276,7 +276,6 @@ void NiThread::be_idle(int fruitless) noexcept {
   switch (turn_.take_turn(linger_, events)) {
     case Watchdog::Outcome::quiet: (void)wait(Watchdog::kForever, true); break;
     case Watchdog::Outcome::settling: (void)wait(SleepWord::kSettling, true); break;
-    case Watchdog::Outcome::masked: (void)wait(Watchdog::kForever, false); break;
     case Watchdog::Outcome::unfinished: (void)wait(kFirstNap * (1 << kNapDoublings), true); break;
     case Watchdog::Outcome::host_inside:
     case Watchdog::Outcome::more: break;

@@ -57,7 +57,6 @@ const look::Field Insight<Ni>::kFields[] = {
     // They change when the host polls: the first with Policy::fixed, otherwise the second.
     number<std::uint64_t>("visits", {offsetof(Ni, lock_.visits_)}),
     number<unsigned>("passes", {offsetof(Ni, turn_.passes_)}),
-    number<std::uint32_t>("masks", {offsetof(Ni, turn_.masks_)}),
     number<bool>("used", {offsetof(Ni, turn_.activity_.used_)}),
     number<std::uint32_t>("attended", {offsetof(Ni, turn_.activity_.polling_threads_)}),
     number<bool>("driven", {offsetof(Ni, turn_.activity_.driven_)}),

@@ -133,28 +133,11 @@ int Turn::serve_host() noexcept {
   return events;
 }
 
-void Turn::mask() noexcept {
-  masks_.fetch_add(1, std::memory_order_seq_cst);
-  const SendLock::Guard guard(lock_);  // a turn that has begun ends first
-}
-
-// Sequentially consistent, as in claim(): either this sees that the thread waits, or the turn sees no mask.
-void Turn::unmask() noexcept {
-  const bool last = masks_.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  if (last && unmask_awaited_.exchange(false, std::memory_order_seq_cst)) thread_->wake();
-}
-
 // --- The thread ---
 
 // Outcome::more: it is the thread's turn, until release_claim().
 Watchdog::Outcome Turn::claim() noexcept {
   if (!lock_.try_claim()) return Watchdog::Outcome::host_inside;
-  if (masks_.load(std::memory_order_seq_cst) != 0) {
-    lock_.release_claim();
-    unmask_awaited_.store(true, std::memory_order_seq_cst);
-    return masks_.load(std::memory_order_seq_cst) != 0 ? Watchdog::Outcome::masked
-                                                       : Watchdog::Outcome::host_inside;
-  }
   activity_.set_driven(true);
   parts_.receiver.host().set_away(true);
   if (!settling_) disarm_links();  // else the word stays armed until something is found
@@ -165,10 +148,6 @@ void Turn::release_claim() noexcept {
   parts_.receiver.host().set_away(false);
   activity_.set_driven(false);
   lock_.release_claim();
-}
-
-int Turn::serve_host_if_requested() noexcept {
-  return config_.upcalls && masks_.load(std::memory_order_seq_cst) == 0 ? serve_host() : 0;
 }
 
 Watchdog::Outcome Turn::take_turn(Linger& linger, int& events) noexcept {

@@ -60,17 +60,13 @@ class Turn {
   // `away`: the host cannot be called back from here; callbacks wait until it makes progress. For one thread.
   int pass(bool away = false) noexcept;
   int serve_host() noexcept;
-  // Between mask() and unmask() the NI thread neither drives the control program nor calls the host back,
-  // however long that takes. They may be nested. Cheap: a store and a load.
-  void mask() noexcept;
-  void unmask() noexcept;
 
   // --- The NI thread ---
 
   // Drives the control program in the host's stead until nothing has come for linger.time(), then arms
   // the links. With upcalls it then serves the host as well. `events` counts.
   Watchdog::Outcome take_turn(Linger& linger, int& events) noexcept;
-  // Makes one look for a thread that polls anyway; 0 also if the host is inside, or has masked.
+  // Makes one look for a thread that polls anyway; 0 also if the host is inside.
   int take_short_turn() noexcept;
   // Changes with every poll of the host, and with every look while some thread attends.
   std::uint64_t presence() noexcept {
@@ -94,7 +90,7 @@ class Turn {
   [[gnu::noinline]] void do_afterwork() noexcept;
   Watchdog::Outcome claim() noexcept;
   void release_claim() noexcept;
-  int serve_host_if_requested() noexcept;
+  int serve_host_if_requested() noexcept { return config_.upcalls ? serve_host() : 0; }
   Link::Armed look_until_quiet(Linger& linger, std::uint64_t visits, int& events) noexcept;
   Link::Armed arm_links() noexcept;
   void disarm_links() noexcept;
@@ -105,11 +101,9 @@ class Turn {
   SendLock& lock_;
   Counters& counters_;
   const Parts parts_;
-  std::atomic<std::uint32_t> masks_{0};
   std::uint64_t looks_ = 0;  // of the NI thread
-  std::atomic<bool> unmask_awaited_{false};
-  bool all_wake_ = true;   // no link has to be polled
-  bool settling_ = false;  // the thread's last turn ended so
+  bool all_wake_ = true;     // no link has to be polled
+  bool settling_ = false;    // the thread's last turn ended so
   std::unique_ptr<NiThread> thread_;
 };
 

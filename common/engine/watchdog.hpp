@@ -2,7 +2,7 @@
 // in the host's stead. A pure state machine: its inputs are time and observations, its output the next step.
 //
 // LFC's polling watchdog (thesis 3.7 and 4.4): an arrival interrupts the host only after a delay, and only if the host
-// has neither polled meanwhile nor masked interrupts. There is at most one interrupt per delay. Here the interrupt is
+// has not polled meanwhile. There is at most one interrupt per delay. Here the interrupt is
 // the NI thread, and it also detects *in advance* that the host is away, so an arrival need not wait for a delay that
 // has long passed.
 //
@@ -29,7 +29,6 @@
 //  - A host that is slow between two polls does not shorten the rests either: it is found inside, or is back
 //    at once.
 //  - Two serves that begin with an arrival are at least a delay apart.
-//  - Masked: no serve until it is unmasked.
 //  - A host that reports its departure is served a delay later if it does not poll meanwhile, and the rests of a host
 //    that was back by then stay as long (engine/departure.hpp).
 //  - No polls and no arrivals: it sleeps without a timer, except for the first SleepWord::kSettling.
@@ -65,7 +64,6 @@ class Watchdog {
   // The result of an attempt to serve.
   enum class Outcome : std::uint8_t {
     host_inside,  // the host drives: nothing was done
-    masked,       // nothing was done; unmasking wakes
     more,         // cut short, there is more to do
     quiet,        // nothing left; every new event wakes
     settling,     // the same, after another look, SleepWord::kSettling later
@@ -118,10 +116,6 @@ class Watchdog {
     served_ = true;
     if (worked) retry_ = delay_;  // more may follow
     if (outcome == Outcome::host_inside) return still_there(polls);
-    if (outcome == Outcome::masked) {
-      rest_ = away_after_ / 2;  // once unmasked, a host that is there gets all of it
-      return {Action::rest, kForever};
-    }
     if (!std::exchange(absent_, true)) left_ = now;
     if (outcome == Outcome::more) return {Action::serve, {}};
     if (outcome == Outcome::quiet) {

@@ -45,8 +45,7 @@ void print_engine(const Rank& rank, const Row& ni) {
             word_of(lfc::look::kWordsOfThreadAction, ni["thread_action"]) + " (" +
             rank.thread_state + ")";
   }
-  text += number(ni, "masks", "masks") +
-          number(ni, "host_queue", "messages received for the rank") +
+  text += number(ni, "host_queue", "messages received for the rank") +
           (ni["left_over"] != 0 ? ", something is left to be tried again" : "") +
           (ni["used"] == 0 ? ", no communication yet" : "");
   line("engine", text);

@@ -37,7 +37,6 @@ bool is_halted(const Rank& rank) { return !halt_of(rank).empty(); }
 std::string unserved(const Rank& rank) {
   if (rank.ni("policy") == number_of(lfc::look::Policy::single))
     return ", and LFC has no thread there (policy single)";
-  if (rank.ni("masks") != 0) return ", and LFC's thread there waits to be unmasked";
   const bool unread = std::any_of(rank.sockets.begin(), rank.sockets.end(),
                                   [](const Socket& socket) { return socket.unread != 0; });
   if (unread && rank.thread_state.rfind('S', 0) == 0)

@@ -133,20 +133,6 @@ TEST_CASE("watchdog: a host that was away for long and had others served is watc
   CHECK(step.time == kLimits.delay);
 }
 
-TEST_CASE("watchdog: masked, it waits for nothing but the unmasking, then a delay at most") {
-  Watchdog dog(kLimits);
-  (void)dog.begin(5);
-  for (std::uint64_t polls = 6; polls < 20; ++polls) (void)dog.rested(polls);  // long rests
-  (void)dog.rested(19);
-  Watchdog::Step step = dog.served(0us, 19, Outcome::masked);
-  REQUIRE(step.action == Action::rest);
-  CHECK(step.time == Watchdog::kForever);
-  step = dog.rested(25);  // unmasked by a host that also polls
-  REQUIRE(step.action == Action::rest);
-  CHECK(step.time <= kLimits.delay);
-  CHECK(dog.rested(25).action == Action::serve);
-}
-
 TEST_CASE("watchdog: a longer longest rest holds from the next one on, a shorter one as well") {
   Watchdog dog(kLimits);
   std::uint64_t polls = 1;

@@ -178,64 +178,6 @@ TEST_CASE("ni thread: a host that polls is never interfered with") {
   REQUIRE(counted > 0);
 }
 
-TEST_CASE("ni thread: masked it does nothing, however long; unmasked it goes on by itself") {
-  Station target(1, "shm", "floating", short_delays());
-  Station origin(0, "shm", "single");
-  const PeerId peer = origin.meet(target);
-  REQUIRE(add_one(origin, peer, target));
-  target.ni->turn().mask();
-  target.ni->turn().mask();  // nested
-  const std::uint64_t turns = target.count(Counter::thread_turns);
-  Add add;
-  origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
-                             reinterpret_cast<std::uintptr_t>(&target.word), target.region, nullptr,
-                             &add);
-  const auto watch = [&](std::chrono::milliseconds time) {
-    const auto end = steady_clock::now() + time;
-    while (steady_clock::now() < end && add.result < 0) origin.ni->progress();
-  };
-  watch(100ms);
-  target.ni->turn().unmask();
-  watch(100ms);
-  CHECK(add.result == -1);
-  CHECK(target.count(Counter::thread_turns) == turns);
-  CHECK(target.value() == 1);
-  target.ni->turn().unmask();
-  watch(10s);
-  CHECK(add.result == static_cast<int>(Result::ok));
-}
-
-TEST_CASE("ni thread: 10^5 masks and unmasks in the midst of traffic lose nothing") {
-  Station target(1, "shm", "floating", short_delays());
-  Station origin(0, "shm", "single");
-  const PeerId peer = origin.meet(target);
-  std::atomic<bool> stop{false};
-  std::uint64_t masks = 0;
-  std::thread host([&] {
-    std::mt19937 random(9);
-    while (!stop.load() || masks < 100'000) {
-      target.ni->turn().mask();
-      if (random() % 4 == 0) spin(std::chrono::nanoseconds(random() % 3000));
-      target.ni->turn().unmask();
-      ++masks;
-      spin(std::chrono::nanoseconds(random() % 8000));
-      // The host may pause after any unmasking. Then only the thread serves.
-      if (masks % 1000 == 0) std::this_thread::sleep_for(1ms);
-    }
-  });
-  std::uint64_t adds = 0;
-  const auto end = steady_clock::now() + 2s;
-  while (steady_clock::now() < end) {
-    if (!add_one(origin, peer, target)) break;
-    ++adds;
-  }
-  stop = true;
-  host.join();
-  CHECK(masks >= 100'000);
-  CHECK(target.value() == adds);
-  CHECK(add_one(origin, peer, target));
-}
-
 TEST_CASE("ni thread: idle, it costs nothing") {
   for (const std::string link : kLinks) {
     INFO(link);
