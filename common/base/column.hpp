@@ -30,9 +30,9 @@ class Column {
     common_ = first;
     own_.swap(own);
   }
-  T operator[](std::uint32_t index) const noexcept { return own_.empty() ? common_ : own_[index]; }
-  // True: all values are equal.
+  // Returns whether all values are equal.
   bool is_uniform() const noexcept { return own_.empty(); }
+  T operator[](std::uint32_t index) const noexcept { return is_uniform() ? common_ : own_[index]; }
 
  private:
   T common_;

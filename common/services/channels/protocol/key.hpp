@@ -59,7 +59,7 @@ struct Key {
   EarlyMessages<Key>::Item* first_early = nullptr;  // messages that are kept here
   EarlyMessages<Key>::Item* last_early = nullptr;
   std::vector<Receive*> all;                  // persistent receives
-  std::uint32_t pins = 0;                     // users that keep it, besides those
+  bool pinned = false;                        // it stays without those
   Receive *first = nullptr, *last = nullptr;  // those that wait here, in order
   std::uint64_t native_starts = 0, next_offer = 1;
   std::uint64_t on_channel = 0;  // receives that did not go below

@@ -9,7 +9,6 @@
 // Tests: tests/unit/services/channels/key_table_test.cpp.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -72,14 +71,6 @@ class KeyTable {
   std::size_t size() const noexcept { return size_; }
   // Places in the table, used or not.
   std::size_t count() const noexcept { return std::size_t{1} << bits_; }
-  // The most places that a look-up of an object here examines.
-  std::size_t longest_search() const noexcept {
-    std::size_t longest = 0;
-    for (std::size_t at = 0; at < count(); ++at)
-      if (slots_[at] != nullptr)
-        longest = std::max(longest, distance(home_of(slots_[at]->end.name), at) + 1);
-    return longest;
-  }
 
  private:
   using Slot = std::unique_ptr<T>;

@@ -52,20 +52,14 @@ void Receiver::remove(Receive& receive) {
 }
 
 Key& Receiver::pin(const End& end) {
-  Key& pinned = key(end);
-  ++pinned.pins;
-  return pinned;
-}
-
-void Receiver::unpin(Key& key) {
-  const Inside inside(*this);
-  --key.pins;
-  release(key);
+  Key& used = key(end);
+  used.pinned = true;
+  return used;
 }
 
 // A key that is made again later is not clean, and counts anew.
 void Receiver::release(Key& key) {
-  if (!key.all.empty() || key.pins != 0) return;
+  if (!key.all.empty() || key.pinned) return;
   if (key.first_early != nullptr) pass_early_to_matching(*key.stream);
   keys_.erase(key);
 }

@@ -79,9 +79,9 @@ class Receiver {
   // Removes it. It neither waits here nor is posted below, or its owner lets it end below. The key goes with its last
   // user.
   void remove(Receive& receive);
-  // Returns the key of this name, for one more user. Throws std::bad_alloc.
+  // Returns the key of this name, which stays without persistent receives until its communicator goes. Throws
+  // std::bad_alloc.
   Key& pin(const End& end);
-  void unpin(Key& key);
 
   // Starts a persistent receive, or an ordinary one, which was not added.
   void start(Receive& receive) {

@@ -37,15 +37,15 @@ class Membership {
   std::uint32_t size() const noexcept { return size_; }
   bool is_regular() const noexcept { return table_ == nullptr; }
   ProcessName name(std::uint32_t member) const noexcept {
-    if (table_ != nullptr) return table_->names[member];
+    if (!is_regular()) return table_->names[member];
     return {first_name_.job, first_name_.rank + member * distance_};
   }
   std::uint32_t nodes() const noexcept { return nodes_; }
   std::uint32_t node(std::uint32_t member) const noexcept {
-    return table_ != nullptr ? table_->node[member] : member / per_node_;
+    return is_regular() ? member / per_node_ : table_->node[member];
   }
   std::uint32_t first(std::uint32_t node) const noexcept {
-    return table_ != nullptr ? table_->firsts[node] : node * per_node_;
+    return is_regular() ? node * per_node_ : table_->firsts[node];
   }
   // Returns the leader of the node of `member` in a tree with this root.
   std::uint32_t leader(std::uint32_t root, std::uint32_t member) const noexcept {

@@ -10,6 +10,7 @@
 namespace lfc::busy_test {
 namespace {
 
+using lfc::channels::End;
 using lfc::channels::kAny;
 using lfc::channels::Key;
 using lfc::channels::MatchingPort;
@@ -29,8 +30,10 @@ class World final : private MatchingPort, private Notes {
   bool frees = false;  // a message that is given ends the last receive of a communicator
 
   Receiver& receiver() { return receiver_; }
-  Key& pin(std::int32_t source, std::int32_t tag) {
-    return receiver_.pin({{kComm, source, tag}, kPeer + static_cast<std::uint32_t>(source), 0});
+  Key& pin(std::int32_t source, std::int32_t tag) { return receiver_.pin(end_of(source, tag)); }
+  // A key that goes with this receive.
+  void add(std::deque<Receive>& receives, std::int32_t source, std::int32_t tag) {
+    receiver_.add(receives.emplace_back(receiver_.key(end_of(source, tag))));
   }
   void start(Receive& receive) {
     receive.direct = true;
@@ -51,6 +54,9 @@ class World final : private MatchingPort, private Notes {
   }
 
  private:
+  static End end_of(std::int32_t source, std::int32_t tag) {
+    return {{kComm, source, tag}, kPeer + static_cast<std::uint32_t>(source), 0};
+  }
   void post(Receive&) override {}
   Outcome outcome(const Receive&) override { return outcome_; }
   void pass_to_matching(const Name& name, std::uint32_t, std::uint16_t, std::byte*,
@@ -96,7 +102,7 @@ TEST_CASE("channels: busy keys that go leave the others in their places", "[chan
   World world;
   std::deque<Receive> receives;
   for (std::int32_t source = 0; source < kSources; ++source) (void)world.pin(source, 0);
-  for (std::int32_t tag = 1; tag < kTags; ++tag) receives.emplace_back(world.pin(0, tag));
+  for (std::int32_t tag = 1; tag < kTags; ++tag) world.add(receives, 0, tag);
   for (Receive& each : receives)
     if (each.key->end.name.tag % 2 == 1) {
       world.start(each);
@@ -104,7 +110,7 @@ TEST_CASE("channels: busy keys that go leave the others in their places", "[chan
     }
   CHECK(world.busy() == kTags / 2);
   for (Receive& each : receives)
-    if (each.key->end.name.tag % 3 == 0) world.receiver().unpin(*each.key);
+    if (each.key->end.name.tag % 3 == 0) world.receiver().remove(each);
   CHECK(world.busy() == 7);  // 1, 5, 7, 11, 13, 17, 19
   const auto& keys = receives.front().key->stream->keys;
   for (std::size_t at = 0; at < keys.size(); ++at) {
@@ -130,14 +136,15 @@ TEST_CASE("channels: the places of names show which names may have a key", "[cha
     return receiver.keys().names()[lfc_channel_place(comm, source, tag)];
   };
   CHECK(keys_at(kComm, 1, 7) == 0);
-  Key& one = world.pin(1, 7);
-  Key& same_place = world.pin(1, 7 + LFC_CHANNEL_PLACES);
+  std::deque<Receive> receives;
+  world.add(receives, 1, 7);
+  world.add(receives, 1, 7 + LFC_CHANNEL_PLACES);
   (void)world.pin(1, 8);
   CHECK(keys_at(kComm, 1, 7) == 2);
   CHECK(keys_at(kComm, 1, 8) == 1);
-  receiver.unpin(one);
+  receiver.remove(receives[0]);
   CHECK(keys_at(kComm, 1, 7) == 1);
-  receiver.unpin(same_place);
+  receiver.remove(receives[1]);
   CHECK(keys_at(kComm, 1, 7) == 0);
   receiver.forget(kComm);
   CHECK(keys_at(kComm, 1, 8) == 0);

@@ -175,10 +175,12 @@ TEST_CASE("channels: a pinned key stays without persistent receives", "[channels
   const std::size_t keys = world.receiver().keys().all().size();
   Key& key = world.receiver().pin({{kComm, kSource, 50}, kPeer, kSelf});
   CHECK(&world.receiver().pin({{kComm, kSource, 50}, kPeer, kSelf}) == &key);
-  world.receiver().unpin(key);
+  Receive receive(key);
+  world.receiver().add(receive);
+  world.receiver().remove(receive);
   CHECK(world.receiver().keys().all().size() == keys + 1);
-  world.receiver().unpin(key);
-  CHECK(world.receiver().keys().all().size() == keys);
+  world.receiver().forget(kComm);
+  CHECK(world.receiver().keys().all().size() == 0);
 }
 
 TEST_CASE("channels: keys that come and go take no memory", "[channels]") {
