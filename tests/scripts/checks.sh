@@ -315,6 +315,22 @@ long() { printf 'int long_one(int x) {\n'; printf '  x += %d;\n' {1..61}; printf
 wide() { printf 'class Wide {\n public:\n'; printf '  int member%d;\n' {1..41}; printf '};\n'; }
 mistake size 'frame.cpp:.* long_one.* has 64 lines' common/wire/frame.cpp "$(long)"
 mistake size 'frame.cpp:.* Wide has 41 members' common/wire/frame.cpp "$(wide)"
+mistake size 'frame.cpp:.* Wide has 41 variables' common/wire/frame.cpp "$(wide)"
+mistake size 'frame.cpp:.* Wider has 43 members' common/wire/frame.cpp "$(wide) class Wider : private Wide { int f(); int g(); };"
+mistake size 'frame.cpp:.* Flags has 5 flags' common/wire/frame.cpp 'struct Flags { bool a = false, b{true}; std::atomic<bool> c[2]; bool d; mutable bool e : 1; int f; static bool g; };'
+mistake size 'None: members are no longer too many' scripts/checks/size.table 'common/wire/frame.cpp:None members 50'
+# A function that a class overrides counts once. A ceiling must not be higher than needed, and only falls.
+interface() { printf 'class Port {\n'; printf '  virtual void f%d() = 0;\n' {1..30}; printf '};\nclass Tcp : public Port {\n'; printf '  void f%d() override {}\n' {1..30}; printf '  void g%d();\n' {1..10}; printf '};\n'; }
+cp common/wire/frame.cpp scripts/checks/size.table "$scratch/build"
+interface >>common/wire/frame.cpp
+expect 0 ' 0 things too large' scripts/checks/size
+wide >>common/wire/frame.cpp
+expect 1 'Wide has 41 members' scripts/checks/size --update
+printf 'common/wire/frame.cpp:Wide %s 50\n' members variables >>scripts/checks/size.table
+expect 1 'Wide has 41 members, less than 50' scripts/checks/size
+expect 0 ' 0 things too large' scripts/checks/size --update
+cp "$scratch/build/frame.cpp" common/wire
+cp "$scratch/build/size.table" scripts/checks
 mistake size 'frame.cpp: .* lines$' common/wire/frame.cpp "$(printf '// line %d\n' {1..500})"
 mistake size 'frame_test.cpp: .* lines$' tests/unit/wire/frame_test.cpp "$(printf '// line %d\n' {1..500})"
 echo "every check finds its mistake"
