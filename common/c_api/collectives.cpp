@@ -6,14 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "base/lasting.hpp"
+#include "c_api/process_state.hpp"
 #include "engine/process_ni.hpp"
 #include "services/collective/collectives.hpp"
 
 namespace {
 
-lfc::Collectives* engine = nullptr;         // of this process
-lfc::Lasting<std::shared_ptr<lfc::Ni>> ni;  // on which it runs
+// Null: they are not open.
+lfc::Collectives* collectives() noexcept { return lfc::process_state().collectives.service; }
 
 // Whether the call ends at once, with `status`, because it has no bytes.
 bool is_nothing(const lfc_coll_call& call, lfc_coll_status& status) noexcept {
@@ -33,7 +33,7 @@ void call_back(lfc::CollOperation* operation) {
   auto* const started = static_cast<Started*>(operation);
   const lfc_coll_done callback = started->callback;
   const lfc_coll_status status = started->status;
-  engine->finished(*started->communicator, status);
+  collectives()->finished(*started->communicator, status);
   std::destroy_at(started);
   callback(reinterpret_cast<lfc_coll_operation*>(operation), status);
 }
@@ -42,44 +42,41 @@ void call_back(lfc::CollOperation* operation) {
 
 const void* lfc_coll_open(const lfc_coll_options* options, size_t* size) {
   try {
-    engine = new lfc::Collectives(*options);
+    lfc::process_state().collectives.service = new lfc::Collectives(*options);
   } catch (const std::exception&) {
     *size = 0;
     return nullptr;
   }
   *size = sizeof(lfc::Facts);
-  return &engine->processes().facts();
+  return &collectives()->processes().facts();
 }
 
-void lfc_coll_close(void) {
-  delete engine;
-  engine = nullptr;
-  ni->reset();
-}
+void lfc_coll_close(void) { lfc::process_state().collectives.close(); }
 
 bool lfc_coll_start_service(bool threads) {
-  if (engine == nullptr) return false;
-  const std::shared_ptr<lfc::Ni> found = lfc::process_ni();
-  *ni = found;
-  if (found != nullptr) engine->start_service(found->services(), found->host(), threads);
-  return found != nullptr;
+  if (collectives() == nullptr) return false;
+  const std::shared_ptr<lfc::Ni> ni = lfc::process_ni();
+  lfc::process_state().collectives.ni = ni;
+  if (ni != nullptr) collectives()->start_service(ni->services(), ni->host(), threads);
+  return ni != nullptr;
 }
 
 bool lfc_coll_knows(lfc_coll_process process) {
-  return engine->processes().knows({process.job, process.rank});
+  return collectives()->processes().knows({process.job, process.rank});
 }
 
 void lfc_coll_introduce(lfc_coll_process process, const void* facts, size_t facts_size,
                         const void* address, size_t address_size) {
-  if (engine == nullptr || lfc_coll_knows(process)) return;
-  engine->processes().introduce({process.job, process.rank},
-                                {static_cast<const std::byte*>(facts), facts_size},
-                                {static_cast<const std::byte*>(address), address_size});
+  if (collectives() == nullptr || lfc_coll_knows(process)) return;
+  collectives()->processes().introduce({process.job, process.rank},
+                                       {static_cast<const std::byte*>(facts), facts_size},
+                                       {static_cast<const std::byte*>(address), address_size});
 }
 
 void* lfc_coll_copy_address(lfc_coll_process process, size_t* size) {
-  return engine == nullptr ? nullptr
-                           : engine->processes().copy_address({process.job, process.rank}, *size);
+  return collectives() == nullptr
+             ? nullptr
+             : collectives()->processes().copy_address({process.job, process.rank}, *size);
 }
 
 lfc_coll_communicator* lfc_coll_join(lfc_coll_key key, const lfc_coll_process* processes, int count,
@@ -87,7 +84,7 @@ lfc_coll_communicator* lfc_coll_join(lfc_coll_key key, const lfc_coll_process* p
   std::string why_not;
   lfc_coll_communicator* made = nullptr;
   try {
-    made = engine->join(key, processes, count, self, use, why_not);
+    made = collectives()->join(key, processes, count, self, use, why_not);
   } catch (const std::exception& failure) {
     why_not = failure.what();
   }
@@ -105,15 +102,16 @@ void lfc_coll_watch(lfc_coll_communicator* communicator, lfc_coll_fault fault, c
 
 void lfc_coll_leave(lfc_coll_communicator* communicator) {
   communicator->watch.set_fault_query(nullptr, nullptr);
-  engine->leave(communicator);
+  collectives()->leave(communicator);
 }
-void lfc_coll_leave_rest(void) { engine->leave_rest(); }
+void lfc_coll_leave_rest(void) { collectives()->leave_rest(); }
 
 unsigned lfc_coll_reach(const lfc_coll_communicator* communicator) { return communicator->found; }
 
 bool lfc_coll_combine_on_node(const lfc_coll_communicator* communicator, uint32_t* word) {
   try {
-    const std::optional<std::uint32_t> combined = engine->combine_on_node(*communicator, *word);
+    const std::optional<std::uint32_t> combined =
+        collectives()->combine_on_node(*communicator, *word);
     if (combined) *word = *combined;
     return combined.has_value();
   } catch (const std::exception&) {
@@ -125,9 +123,9 @@ bool lfc_coll_agree(lfc_coll_communicator* communicator, unsigned found) {
   communicator->agreed = found;
   return communicator->is_served();
 }
-void lfc_coll_agree_for_job(unsigned found) { engine->agree_for_job(found); }
+void lfc_coll_agree_for_job(unsigned found) { collectives()->agree_for_job(found); }
 bool lfc_coll_agree_as_job(lfc_coll_communicator* communicator) {
-  return engine->agree_as_job(*communicator);
+  return collectives()->agree_as_job(*communicator);
 }
 bool lfc_coll_serves(const lfc_coll_communicator* communicator) {
   return communicator->is_served();
@@ -140,14 +138,14 @@ bool lfc_coll_combines(lfc_op op, lfc_element type) {
 
 lfc_coll_status lfc_coll_run(lfc_coll_communicator* communicator, const lfc_coll_call* call) {
   lfc_coll_status status;
-  return is_nothing(*call, status) ? status : engine->run(*communicator, *call);
+  return is_nothing(*call, status) ? status : collectives()->run(*communicator, *call);
 }
 
 bool lfc_coll_try(lfc_coll_communicator* communicator, const lfc_coll_call* call,
                   lfc_coll_status* status) {
   if (is_nothing(*call, *status)) return true;
   *status = LFC_COLL_OK;
-  return engine->try_run(*communicator, *call);
+  return collectives()->try_run(*communicator, *call);
 }
 
 void lfc_coll_start(lfc_coll_communicator* communicator, const lfc_coll_call* call,
@@ -161,21 +159,22 @@ void lfc_coll_start(lfc_coll_communicator* communicator, const lfc_coll_call* ca
   operation->callback = done;
   operation->communicator = communicator;
   operation->done = call_back;
-  engine->start(*communicator, *operation);
+  collectives()->start(*communicator, *operation);
 }
 
-int lfc_coll_progress(void) { return engine == nullptr ? 0 : engine->progress(); }
+int lfc_coll_progress(void) { return collectives() == nullptr ? 0 : collectives()->progress(); }
 
 unsigned lfc_coll_nodes(const lfc_coll_communicator* communicator) {
   return communicator->communicator.members().nodes();
 }
 
 bool lfc_coll_reads_memory(const lfc_coll_communicator* communicator) {
-  return engine->reads_memory(*communicator);
+  return collectives()->reads_memory(*communicator);
 }
 
 bool lfc_coll_meets_neighbours(const lfc_coll_communicator* communicator) {
-  return engine->reads_memory(*communicator) && (communicator->agreed & LFC_COLL_UNLIMITED) != 0;
+  return collectives()->reads_memory(*communicator) &&
+         (communicator->agreed & LFC_COLL_UNLIMITED) != 0;
 }
 
 lfc_coll_neighbours* lfc_coll_meet(lfc_coll_communicator* communicator,
@@ -196,5 +195,5 @@ bool lfc_coll_exchanges(const lfc_coll_communicator* communicator, lfc_coll_kind
 
 void lfc_coll_describe(char* text, size_t size) {
   *text = '\0';
-  if (engine != nullptr) engine->describe(text, size);
+  if (collectives() != nullptr) collectives()->describe(text, size);
 }

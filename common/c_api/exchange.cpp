@@ -6,14 +6,13 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <vector>
 
-#include "base/lasting.hpp"
+#include "c_api/process_state.hpp"
 
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = lfc::ProcessState::Exchange::Bytes;
 
 // A record: this head, the address, the facts for coll lfc. It has no byte order.
 struct Head {
@@ -24,14 +23,10 @@ struct Head {
 constexpr std::size_t kMostAddress = 0xffff;
 static_assert(sizeof(Head) == 4 && alignof(Head) == 1);
 
-// The record of this process. Empty: it has no part yet.
-lfc::Lasting<Bytes> own_record;
+// A known rank has this bit in its entry, above all parts. The entry of any other rank is 0.
+constexpr std::uint8_t kKnown = 0x80;
 
-// Other processes.
-std::mutex mutex;
-constexpr std::uint8_t kKnown = 0x80;  // above all parts
-lfc::Lasting<std::unordered_map<std::uint32_t, Bytes>>
-    jobs;  // for each rank: kKnown and parts, or 0
+lfc::ProcessState::Exchange& state() noexcept { return lfc::process_state().exchange; }
 
 void append(Bytes& to, const void* bytes, std::size_t size) {
   const auto* const first = static_cast<const std::uint8_t*>(bytes);
@@ -66,23 +61,25 @@ bool lfc_exchange_add(lfc_exchange_part part, const void* bytes, size_t size, co
     own.coll = bytes;
     own.coll_size = size;
   }
-  *own_record = record_of(own);
+  Bytes& own_record = state().own_record;
+  own_record = record_of(own);
   const bool complete = (own.parts & LFC_EXCHANGE_ADDRESS) != 0;
-  *record = complete ? own_record->data() : nullptr;
-  *record_size = complete ? own_record->size() : 0;
+  *record = complete ? own_record.data() : nullptr;
+  *record_size = complete ? own_record.size() : 0;
   return true;
 } catch (const std::bad_alloc&) {
   return false;
 }
 
 void lfc_exchange_drop(lfc_exchange_part part) {
-  if (!own_record->empty())
-    (*own_record)[offsetof(Head, parts)] &= static_cast<std::uint8_t>(~part);
+  Bytes& own_record = state().own_record;
+  if (!own_record.empty()) own_record[offsetof(Head, parts)] &= static_cast<std::uint8_t>(~part);
 }
 
 lfc_exchange_record lfc_exchange_own(void) {
   lfc_exchange_record own;
-  (void)lfc_exchange_read(own_record->data(), own_record->size(), &own);
+  const Bytes& own_record = state().own_record;
+  (void)lfc_exchange_read(own_record.data(), own_record.size(), &own);
   return own;
 }
 
@@ -99,24 +96,24 @@ bool lfc_exchange_read(const void* record, size_t size, lfc_exchange_record* fou
 }
 
 bool lfc_exchange_recall(uint32_t job, uint32_t rank, unsigned* parts) {
-  const std::lock_guard guard(mutex);
-  const auto found = jobs->find(job);
-  if (found == jobs->end() || rank >= found->second.size()) return false;
+  const std::lock_guard guard(state().mutex);
+  const auto found = state().jobs.find(job);
+  if (found == state().jobs.end() || rank >= found->second.size()) return false;
   const std::uint8_t known = found->second[rank];
   *parts = known & ~kKnown;
   return known != 0;
 }
 
 void lfc_exchange_remember(uint32_t job, uint32_t rank, unsigned parts) try {
-  const std::lock_guard guard(mutex);
-  Bytes& ranks = (*jobs)[job];
+  const std::lock_guard guard(state().mutex);
+  Bytes& ranks = state().jobs[job];
   if (rank >= ranks.size()) ranks.resize(std::size_t{rank} + 1);
   ranks[rank] = static_cast<std::uint8_t>(kKnown | parts);
 } catch (const std::bad_alloc&) {
 }
 
 void lfc_exchange_forget(void) {
-  const std::lock_guard guard(mutex);
-  jobs->clear();
-  own_record->clear();
+  const std::lock_guard guard(state().mutex);
+  state().jobs.clear();
+  state().own_record.clear();
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "c_api/process_state.hpp"
 #include "engine/ni.hpp"
 #include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
@@ -20,7 +21,6 @@
 #include "services/push/push.hpp"
 
 struct lfc_adapter {
-  lfc_host host{};
   std::shared_ptr<lfc::Ni> ni;  // the process's
   std::vector<std::byte> address;
   std::unique_ptr<lfc::Push> push;
@@ -47,11 +47,8 @@ using lfc::Result;
 // How long the end of a connection waits for messages that were posted before.
 constexpr std::chrono::seconds kLongestWait{5};
 
-struct HeldMessage : lfc::Message {
-  lfc_adapter* adapter;
-};
-static_assert(sizeof(HeldMessage) <= sizeof(lfc_message));
-static_assert(alignof(HeldMessage) <= alignof(lfc_message));
+static_assert(sizeof(lfc::Message) <= sizeof(lfc_message));
+static_assert(alignof(lfc::Message) <= alignof(lfc_message));
 
 struct HeldOperation : lfc::Operation {
   lfc_operation* owner;
@@ -68,7 +65,7 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
   std::snprintf(to, size, "%s", from.c_str());
 }
 
-lfc_adapter* process_adapter = nullptr;  // there is one at a time
+lfc::ProcessState::Messages& state() noexcept { return lfc::process_state().messages; }
 
 // Messages of `tag` that go elsewhere. Set and read by the thread that calls the host back.
 struct {
@@ -77,30 +74,26 @@ struct {
 } diverted;
 
 void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size_t size,
-             PeerId peer, void* context) {
+             PeerId peer, void* /*context*/) {
   if (tag == diverted.tag && diverted.receive != nullptr)
     return diverted.receive(const_cast<std::byte*>(bytes), size);
-  static_cast<lfc_adapter*>(context)->host.receive(endpoint, peer, tag, bytes, size);
+  state().host.receive(endpoint, peer, tag, bytes, size);
 }
 
-// The NI has one host, which it also notifies before the adapter exists.
-void (*host_notice)(const char* line) = nullptr;
-void (*host_detour)(const char* link, const char* why) = nullptr;
-std::uint32_t host_job = 0;
 void remark(std::string_view line) {
   const std::string text(line);
-  if (!lfc::NiThread::is_current()) return host_notice(text.c_str());
+  if (!lfc::NiThread::is_current()) return state().host.notice(text.c_str());
   // Other threads must not call the host's own notice function.
   std::fprintf(stderr, "btl lfc: %s\n", text.c_str());
 }
 
 void notice(std::string_view line) {
-  if (lfc::first_of_node(host_job, line.substr(0, line.find(": ")))) remark(line);
+  if (lfc::first_of_node(state().job, line.substr(0, line.find(": ")))) remark(line);
 }
 
 void detour(std::string_view link, std::string_view why) {
   if (!lfc::NiThread::is_current())
-    host_detour(std::string(link).c_str(), std::string(why).c_str());
+    state().host.detour(std::string(link).c_str(), std::string(why).c_str());
 }
 
 // Extracts the reason of the link `shm` from the reasons of all links.
@@ -117,12 +110,11 @@ void peer_broken(void* context, PeerId peer, std::string_view why) {
     const lfc::Ni::Access access(*adapter->ni);
     endpoint = adapter->ni->peers().at(peer).context;
   }
-  adapter->host.broken(endpoint, std::string(why).c_str());
+  state().host.broken(endpoint, std::string(why).c_str());
 }
 
 void message_done(lfc::Message* message, Result result) {
-  auto* held = static_cast<HeldMessage*>(message);
-  held->adapter->host.sent(reinterpret_cast<lfc_message*>(held), to_c(result));
+  state().host.sent(reinterpret_cast<lfc_message*>(message), to_c(result));
 }
 
 void operation_done(lfc::Operation* operation, Result result) {
@@ -181,16 +173,14 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   auto adapter = std::make_unique<lfc_adapter>();
   std::string error;
   std::string notes;
-  adapter->host = *host;
-  host_notice = host->notice;
-  host_job = options->job;
-  host_detour = host->detour;
+  state().host = *host;  // which is notified before the adapter exists
+  state().job = options->job;
   adapter->ni = lfc::open_ni(to_ni_options(*options), error, notes);
   if (adapter->ni == nullptr) {
     copy_text(error, text, text_size);
     return nullptr;
   }
-  adapter->ni->set_message_handler({deliver, adapter.get()});
+  adapter->ni->set_message_handler({deliver, nullptr});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
   // Also if this process pushes nothing, because peers with another limit push to it.
@@ -198,7 +188,7 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
                                               options->parameters.push_limit);
   lfc::set_process_ni(adapter->ni);
   copy_text(notes, text, text_size);
-  return process_adapter = adapter.release();
+  return state().adapter = adapter.release();
 } catch (const std::exception& failure) {
   copy_text(failure.what(), text, text_size);
   return nullptr;
@@ -210,7 +200,7 @@ void lfc_adapter_close(lfc_adapter* adapter) {
   adapter->push.reset();
   adapter->ni->set_message_handler({});
   adapter->ni->set_broken_handler(nullptr, nullptr);
-  process_adapter = nullptr;
+  state().adapter = nullptr;
   delete adapter;
 }
 
@@ -294,8 +284,7 @@ bool lfc_adapter_try_rts(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const
 
 void lfc_adapter_post(lfc_adapter* adapter, uint32_t peer, uint8_t tag, const lfc_slice* slices,
                       int count, lfc_message* message) {
-  auto* held = new (message) HeldMessage{};
-  held->adapter = adapter;
+  auto* held = new (message) lfc::Message{};
   held->done = message_done;
   held->tag = tag;
   held->slice_count = static_cast<std::uint8_t>(count);
@@ -396,10 +385,11 @@ void lfc_messages_divert(uint8_t tag, lfc_diverted receive) { diverted = {receiv
 void lfc_messages_hand_over(uint32_t peer, uint8_t tag, const void* data, size_t size) {
   void* endpoint = nullptr;
   {
-    const lfc::Ni::Access access(*process_adapter->ni);
-    endpoint = process_adapter->ni->peers().at(peer).context;
+    lfc::Ni& ni = *state().adapter->ni;
+    const lfc::Ni::Access access(ni);
+    endpoint = ni.peers().at(peer).context;
   }
-  process_adapter->host.receive(endpoint, peer, tag, data, size);
+  state().host.receive(endpoint, peer, tag, data, size);
 }
 
 void lfc_adapter_dropped(lfc_adapter* adapter) {

@@ -2,10 +2,9 @@
 
 #include <array>
 #include <exception>
-#include <memory>
 
-#include "base/lasting.hpp"
-#include "engine/process_ni.hpp"
+#include "c_api/process_state.hpp"
+#include "engine/ni.hpp"
 #include "services/partitioned/partitioned.hpp"
 #include "stats/counter_room.hpp"
 
@@ -17,9 +16,10 @@ namespace {
 using lfc::Partitioned;
 using Totals = lfc::partitioned::Totals;
 
-Partitioned* engine = nullptr;              // of this process
-lfc::Lasting<std::shared_ptr<lfc::Ni>> ni;  // on which it runs
-lfc_part_host host{};
+lfc::ProcessState::PartitionedState& state() noexcept { return lfc::process_state().partitioned; }
+
+// Null: it is not open.
+Partitioned* partitioned() noexcept { return state().service; }
 
 struct CounterRow {
   const char *name, *help;
@@ -66,72 +66,66 @@ lfc::partitioned::Key key_of(const lfc_part_shape& shape) noexcept {
 extern "C" {
 
 bool lfc_part_open(const lfc_part_host* from) try {
-  host = *from;
+  state().host = *from;
   const lfc::partitioned::Host callbacks{
       [](void* owner, lfc::partitioned::Status status, std::uint64_t bytes) {
-        host.done(owner, static_cast<lfc_part_status>(status), bytes);
+        state().host.done(owner, static_cast<lfc_part_status>(status), bytes);
       },
-      host.dropped};
-  if (engine == nullptr) *ni = lfc::process_ni();
-  if (engine == nullptr && *ni != nullptr)
-    engine = new Partitioned((*ni)->services(), (*ni)->remote(), callbacks);
-  return engine != nullptr;
+      from->dropped};
+  return state().open(
+      [&](lfc::Ni& ni) { return new Partitioned(ni.services(), ni.remote(), callbacks); });
 } catch (const std::exception&) {
   return false;
 }
 
-void lfc_part_close(void) {
-  delete engine;
-  engine = nullptr;
-  ni->reset();
-}
+void lfc_part_close(void) { state().close(); }
 
 lfc_part_request* lfc_part_send(const lfc_part_shape* shape, const void* data, void* owner) try {
-  return to_c(engine->offer(key_of(*shape), owner, static_cast<const std::byte*>(data),
-                            shape->partitions, shape->bytes));
+  return to_c(partitioned()->offer(key_of(*shape), owner, static_cast<const std::byte*>(data),
+                                   shape->partitions, shape->bytes));
 } catch (const std::exception&) {
   return nullptr;
 }
 
 lfc_part_request* lfc_part_receive(const lfc_part_shape* shape, void* place, void* owner) try {
-  return to_c(engine->expect(key_of(*shape), owner, static_cast<std::byte*>(place),
-                             shape->partitions, shape->bytes));
+  return to_c(partitioned()->expect(key_of(*shape), owner, static_cast<std::byte*>(place),
+                                    shape->partitions, shape->bytes));
 } catch (const std::exception&) {
   return nullptr;
 }
 
 bool lfc_part_start(lfc_part_request* request) try {
   if (of(request).sends)
-    engine->start(sending(request));
+    partitioned()->start(sending(request));
   else
-    engine->start(receiving(request));
+    partitioned()->start(receiving(request));
   return true;
 } catch (const std::exception&) {
   return false;
 }
 
 bool lfc_part_ready(lfc_part_request* request, uint64_t first, uint64_t last) try {
-  return engine->ready(sending(request), first, last);
+  return partitioned()->ready(sending(request), first, last);
 } catch (const std::exception&) {
   return false;
 }
 
 bool lfc_part_arrived(lfc_part_request* request, uint64_t first, uint64_t last) {
-  return engine->arrived(receiving(request), first, last);
+  return partitioned()->arrived(receiving(request), first, last);
 }
 
 int lfc_part_progress(void) {
-  if (engine != nullptr) engine->progress();
+  if (partitioned() != nullptr) partitioned()->progress();
   return 0;
 }
 
-bool lfc_part_release(lfc_part_request* request) { return engine->release(of(request)); }
+bool lfc_part_release(lfc_part_request* request) { return partitioned()->release(of(request)); }
 
 size_t lfc_part_counter_count(void) { return kCounters.size(); }
 const char* lfc_part_counter_name(size_t which) { return kCounters[which].name; }
 const char* lfc_part_counter_help(size_t which) { return kCounters[which].help; }
 uint64_t lfc_part_counter(size_t which) {
-  return engine == nullptr ? 0 : engine->totals().*kCounters[which].which;
+  return partitioned() == nullptr ? 0 : partitioned()->totals().*kCounters[which].which;
 }
 
 }  // extern "C"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/lasting.hpp"
-#include "engine/process_ni.hpp"
+#include "c_api/process_state.hpp"
+#include "engine/ni.hpp"
 #include "services/windows/notified_access.hpp"
 #include "services/windows/window_service.hpp"
 
@@ -34,9 +34,7 @@ using lfc::WindowStatus;
 static_assert(sizeof(lfc_rma_run) == sizeof(lfc::Run) &&
               offsetof(lfc_rma_run, repeat) == offsetof(lfc::Run, repeat));
 
-// Held as long as the component is open.
-lfc::Lasting<std::shared_ptr<lfc::WindowService>> windows;
-lfc_rma_host host{};
+lfc::ProcessState::Windows& state() noexcept { return lfc::process_state().windows; }
 
 lfc_rma_status to_c(WindowStatus status) noexcept { return static_cast<lfc_rma_status>(status); }
 
@@ -98,25 +96,24 @@ const lfc_rma_run* lfc_rma_runs_data(const lfc_rma_runs* runs, size_t* count) {
 }
 
 bool lfc_rma_open(const lfc_rma_host* from) try {
-  static std::mutex opening;
-  const std::lock_guard guard(opening);
-  if (*windows != nullptr) return true;
-  host = *from;
-  const lfc::WindowHost callbacks{host.progress, [](void* request, WindowStatus status) {
-                                    host.finished(request, to_c(status));
-                                  }};
-  static lfc::Lasting<lfc::PerProcess<lfc::WindowService>> shared;
-  *windows = shared->get([&](lfc::Ni& ni) {
-    return lfc::WindowService(ni.services(), ni.remote(), ni.host(), callbacks);
+  const std::lock_guard guard(state().opening);
+  return state().open([from](lfc::Ni& ni) {
+    state().host = *from;
+    const lfc::WindowHost callbacks{from->progress, [](void* request, WindowStatus status) {
+                                      state().host.finished(request, to_c(status));
+                                    }};
+    return new lfc::WindowService(ni.services(), ni.remote(), ni.host(), callbacks);
   });
-  return *windows != nullptr;
 } catch (const std::exception&) {
   return false;
 }
 
-void lfc_rma_close(void) { windows->reset(); }
+void lfc_rma_close(void) { state().close(); }
 
-int lfc_rma_serve(void) { return *windows == nullptr ? 0 : (*windows)->serve_host(); }
+int lfc_rma_serve(void) {
+  lfc::WindowService* const windows = state().service;
+  return windows == nullptr ? 0 : windows->serve_host();
+}
 
 lfc_rma_segment* lfc_rma_segment_create(size_t size, char* why, size_t why_size) {
   return segment_of([&](std::string& why_not) { return lfc::SharedMemory::create(size, why_not); },
@@ -148,7 +145,7 @@ lfc_rma_window* lfc_rma_window_create(const lfc_rma_shape* from, char* why_unsha
   shape.memory_offset = from->memory_offset;
   if (from->segment != nullptr) shape.own.segment = std::move(from->segment->memory);
   std::string why;
-  std::unique_ptr<Window> window = (*windows)->create(std::move(shape), &why);
+  std::unique_ptr<Window> window = state().service->create(std::move(shape), &why);
   std::snprintf(why_unshared, why_size, "%s", why.c_str());
   return reinterpret_cast<lfc_rma_window*>(window.release());
 } catch (const std::exception&) {
