@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "c_api/process_state.hpp"
 #include "engine/process_ni.hpp"
 #include "lfc/peers.h"
 #include "services/channels/protocol/receiver.hpp"
@@ -130,13 +131,13 @@ Receive& receive_of(lfc_channel_receive* receive) noexcept {
 }
 
 // A frame of a channel has come. One that names no channel of this process is ignored.
-void arrived(void* frame, std::size_t size) {
+void arrived(void*, std::uint32_t, std::uint8_t, const void* data, std::size_t size) {
+  auto* const frame = const_cast<std::byte*>(static_cast<const std::byte*>(data));
   MessageHead head{};
   if (size < LFC_CHANNEL_HEAD) return;
   std::memcpy(&head, frame, LFC_CHANNEL_HEAD);
   if (head.channel != 0) {
-    channels->receiver.on_message(head.channel, {head.comm, head.rank, head.tag},
-                                  static_cast<std::byte*>(frame), size);
+    channels->receiver.on_message(head.channel, {head.comm, head.rank, head.tag}, frame, size);
   } else if (NoteFrame note; size == sizeof note) {
     std::memcpy(&note, frame, sizeof note);
     channels->on_note(note);
@@ -153,14 +154,14 @@ bool lfc_channels_open(const lfc_channel_host* from) try {
   if (channels == nullptr && ni != nullptr) channels = new Channels(std::move(ni));
   stopped.store(false, std::memory_order_relaxed);
   if (channels == nullptr) return false;
-  lfc_messages_divert(host.tag, arrived);
+  lfc::process_state().messages.routes.divert(host.tag, arrived);
   return true;
 } catch (const std::exception&) {
   return false;
 }
 
 void lfc_channels_close(void) {
-  if (channels != nullptr) lfc_messages_divert(0, nullptr);
+  if (channels != nullptr) lfc::process_state().messages.routes.restore(host.tag);
   delete channels;
   channels = nullptr;
 }

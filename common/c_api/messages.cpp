@@ -67,17 +67,9 @@ void copy_text(const std::string& from, char* to, std::size_t size) noexcept {
 
 lfc::ProcessState::Messages& state() noexcept { return lfc::process_state().messages; }
 
-// Messages of `tag` that go elsewhere. Set and read by the thread that calls the host back.
-struct {
-  lfc_diverted receive = nullptr;
-  std::uint8_t tag = 0;
-} diverted;
-
 void deliver(void* endpoint, std::uint8_t tag, const std::byte* bytes, std::size_t size,
-             PeerId peer, void* /*context*/) {
-  if (tag == diverted.tag && diverted.receive != nullptr)
-    return diverted.receive(const_cast<std::byte*>(bytes), size);
-  state().host.receive(endpoint, peer, tag, bytes, size);
+             PeerId peer, void* context) {
+  static_cast<const lfc::MessageRoutes*>(context)->pass(endpoint, peer, tag, bytes, size);
 }
 
 void remark(std::string_view line) {
@@ -175,12 +167,13 @@ lfc_adapter* lfc_adapter_open(const lfc_options* options, const lfc_host* host, 
   std::string notes;
   state().host = *host;  // which is notified before the adapter exists
   state().job = options->job;
+  state().routes.set_host(host->receive);
   adapter->ni = lfc::open_ni(to_ni_options(*options), error, notes);
   if (adapter->ni == nullptr) {
     copy_text(error, text, text_size);
     return nullptr;
   }
-  adapter->ni->set_message_handler({deliver, nullptr});
+  adapter->ni->set_message_handler({deliver, &state().routes});
   adapter->ni->set_broken_handler(peer_broken, adapter.get());
   adapter->address = adapter->ni->open();
   // Also if this process pushes nothing, because peers with another limit push to it.
@@ -379,8 +372,6 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer) {
 }
 
 int lfc_adapter_progress(lfc_adapter* adapter) { return adapter->ni->progress(); }
-
-void lfc_messages_divert(uint8_t tag, lfc_diverted receive) { diverted = {receive, tag}; }
 
 void lfc_messages_hand_over(uint32_t peer, uint8_t tag, const void* data, size_t size) {
   void* endpoint = nullptr;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/lasting.hpp"
+#include "c_api/message_routes.hpp"
 #include "engine/process_ni.hpp"
 #include "lfc/messages.h"
 #include "lfc/partitioned.h"
@@ -65,6 +66,7 @@ struct ProcessState {
     // The next two are the adapter's, and set before it exists: the engine prints notices while it opens.
     lfc_host host{};
     std::uint32_t job = 0;
+    MessageRoutes routes;
   };
 
   // lfc/exchange.h

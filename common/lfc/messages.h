@@ -174,9 +174,6 @@ size_t lfc_adapter_outstanding(lfc_adapter* adapter, uint32_t peer);
 /* Makes one bounded pass of the engine, which calls the functions of lfc_host. Returns the number of events. */
 LFC_SHORT_PATH int lfc_adapter_progress(lfc_adapter* adapter);
 
-/* Messages of this tag go to `receive` from now on, and not to lfc_host.receive. NULL: no longer. */
-typedef void (*lfc_diverted)(void* message, size_t size);
-void lfc_messages_divert(uint8_t tag, lfc_diverted receive);
 /* Hands a message to lfc_host.receive, as if it had come from this peer. The engine must be open. */
 void lfc_messages_hand_over(uint32_t peer, uint8_t tag, const void* data, size_t size);
 
