@@ -10,7 +10,6 @@
 
 #include "c_api/process_state.hpp"
 #include "engine/process_ni.hpp"
-#include "lfc/peers.h"
 #include "services/channels/protocol/receiver.hpp"
 #include "services/channels/protocol/senders.hpp"
 #include "stats/counter_line.hpp"
@@ -42,7 +41,6 @@ static_assert(offsetof(MessageHead, comm) + sizeof(std::uint16_t) == LFC_CHANNEL
 // A note; it begins with a number that no channel has. Both processes run on one node.
 struct NoteFrame {
   std::uint32_t no_channel = 0;
-  std::uint32_t job = 0, rank = 0;  // of the process that sends it
   Note note;
 };
 
@@ -98,13 +96,11 @@ struct Channels final : private lfc::channels::Notes {
     return !stopped.load(std::memory_order_relaxed) &&
            ni->try_send(peer, host.tag, std::array{head, body}.data(), 2);
   }
-  void on_note(const NoteFrame& frame) {
-    const std::uint32_t from = lfc_find_peer(frame.job, frame.rank);
-    if (from == LFC_NO_PEER) return;
-    if (frame.note.kind == NoteKind::wish)
-      receiver.on_wish(from, frame.note);
+  void on_note(std::uint32_t from, const Note& note) {
+    if (note.kind == NoteKind::wish)
+      receiver.on_wish(from, note);
     else
-      senders.on_note(from, frame.note);
+      senders.on_note(from, note);
   }
 
   std::shared_ptr<lfc::Ni> ni;
@@ -118,8 +114,7 @@ struct Channels final : private lfc::channels::Notes {
     if (auto* const note = new (std::nothrow) PostedNote(frame)) ni->post(peer, *note);
   }
   void send(std::uint32_t peer, const Note& note) override {
-    const lfc::ProcessName& self = ni->identity().name;
-    const NoteFrame frame{.job = self.job, .rank = self.rank, .note = note};
+    const NoteFrame frame{.note = note};
     if (!send_now(peer, {&frame, sizeof frame}, {})) post(peer, frame);
   }
 };
@@ -131,7 +126,7 @@ Receive& receive_of(lfc_channel_receive* receive) noexcept {
 }
 
 // A frame of a channel has come. One that names no channel of this process is ignored.
-void arrived(void*, std::uint32_t, std::uint8_t, const void* data, std::size_t size) {
+void arrived(void*, std::uint32_t from, std::uint8_t, const void* data, std::size_t size) {
   auto* const frame = const_cast<std::byte*>(static_cast<const std::byte*>(data));
   MessageHead head{};
   if (size < LFC_CHANNEL_HEAD) return;
@@ -140,7 +135,7 @@ void arrived(void*, std::uint32_t, std::uint8_t, const void* data, std::size_t s
     channels->receiver.on_message(head.channel, {head.comm, head.rank, head.tag}, frame, size);
   } else if (NoteFrame note; size == sizeof note) {
     std::memcpy(&note, frame, sizeof note);
-    channels->on_note(note);
+    channels->on_note(from, note.note);
   }
 }
 
