@@ -35,6 +35,9 @@ namespace lfc {
 class Collectives;
 class Partitioned;
 class WindowService;
+namespace channels {
+class HostChannels;  // of channels.cpp
+}
 
 struct ProcessState {
   // Attached: a service, and the engine on which it runs. The engine exists until the service is closed.
@@ -95,7 +98,8 @@ struct ProcessState {
       collectives;  // lfc/collectives.h; the service is open before it has an engine
   PartitionedState partitioned;
   Windows windows;
-  // One thread uses these.
+  // One thread uses these, but that any may call lfc_channels_stop().
+  Attached<lfc::channels::HostChannels> channels;     // lfc/channels.h
   std::optional<lfc::channels::Plan> plan;            // lfc/plan.h
   std::optional<lfc::channels::Recording> recording;  // lfc/recording.h
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/ni.hpp"
+#include "services/channels/channels.hpp"
 #include "services/collective/communicator.hpp"
 #include "services/collective/protocol/label.hpp"
 #include "services/collective/protocol/names.hpp"
@@ -28,6 +29,13 @@
 #include "services/ordered/protocol/sequencer.hpp"
 
 namespace lfc {
+
+void channels_of(Ni& ni, channels::MatchingPort& matching, std::uint8_t tag,
+                 const channels::End& end, PeerId peer, const void* data, std::byte* bytes,
+                 std::size_t size, void (*send_otherwise)()) {
+  using channels::Channels, channels::Receive, channels::Sender;
+#include "common/services/channels/channels.hpp.example"
+}
 
 void communicator(std::unique_ptr<CommunicatorState> state, const CollOptions& options,
                   const lfc_coll_call& call) {
