@@ -12,7 +12,7 @@
 
 /* The same number at all ranks of the communicator. No other communicator has this number and these members. */
 static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
-#if OPAL_MAJOR_VERSION == 4
+#if !LFC_HAS_EXTENDED_IDS
   return comm->c_contextid;
 #else
   const uint64_t index = OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint64_t)comm->c_index : 0;
@@ -31,7 +31,7 @@ static inline uint64_t lfc_communicator_key(const ompi_communicator_t* comm) {
 /* Whether no later communicator has this key. Open MPI never uses the number of a communicator that was made from a
  * group again; an epoch it may, for a communicator of other ranks. */
 static inline bool lfc_communicator_key_is_unique(const ompi_communicator_t* comm) {
-#if OPAL_MAJOR_VERSION == 4
+#if !LFC_HAS_EXTENDED_IDS
   (void)comm;
   return false;
 #else
@@ -43,7 +43,7 @@ static inline bool lfc_communicator_key_is_unique(const ompi_communicator_t* com
  * lowest that is free. LFC_NO_NUMBER: it has none; those that are made from groups have none. */
 #define LFC_NO_NUMBER UINT32_MAX
 static inline uint32_t lfc_communicator_number(const ompi_communicator_t* comm) {
-#if OPAL_MAJOR_VERSION == 4
+#if !LFC_HAS_EXTENDED_IDS
   return comm->c_contextid;
 #else
   return OMPI_COMM_IS_GLOBAL_INDEX(comm) ? (uint32_t)comm->c_index : LFC_NO_NUMBER;
@@ -52,7 +52,7 @@ static inline uint32_t lfc_communicator_number(const ompi_communicator_t* comm) 
 
 /* The number of the communicator in messages that ob1 gets in this process. */
 static inline uint32_t lfc_communicator_index(const ompi_communicator_t* comm) {
-#if OPAL_MAJOR_VERSION == 4
+#if !LFC_HAS_EXTENDED_IDS
   return comm->c_contextid;
 #else
   return comm->c_index;

@@ -3,12 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if OPAL_MAJOR_VERSION == 4
-/* Data that 5.0's libraries do not have: without this the loader would refuse the component there
- * before it could print why it declines. */
-#pragma weak opal_pmix
-#pragma weak opal_value_t_class
-#endif
+LFC_MODEX_WEAK_DATA
 
 static const char key[] = "lfc"; /* another layout of the record needs another key */
 

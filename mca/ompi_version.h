@@ -34,6 +34,9 @@
 #define LFC_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 #define LFC_MODEX_JOB_SIZE OPAL_PMIX_JOB_SIZE
 #define LFC_MODEX_UINT32 OPAL_UINT32
+/* Data that 5.0's libraries do not have. If they were not weak, the loader would refuse the component there before it
+ * could print why it declines. */
+#define LFC_MODEX_WEAK_DATA _Pragma("weak opal_pmix") _Pragma("weak opal_value_t_class")
 #define LFC_BTL_REMOTE_COMPLETION 0u
 #define LFC_BTL_HAS_FT_EVENT 1
 /* Its mpirun reads a text that is being overwritten: one of six is lost, with an ORTE_ERROR_LOG in its place. */
@@ -44,6 +47,7 @@ typedef char lfc_info_text; /* in callbacks for a changed info key */
 #define LFC_HAS_PART 0                /* the framework of partitioned communication */
 #define LFC_HAS_SESSIONS 0            /* and MPI may start again after it has ended */
 #define LFC_HAS_FAILURES 0            /* MPIX_Comm_revoke and its relatives */
+#define LFC_HAS_EXTENDED_IDS 0        /* communicators have ids beside their numbers */
 #define LFC_MPI_SURVIVES_FAULTS false /* the MPI of this job goes on without ranks that failed */
 /* The part of Open MPI that serves the memory of accelerators, such as GPUs. `null` or empty: there is none. */
 #define LFC_ACCELERATOR (opal_cuda_support ? "cuda" : "null")
@@ -59,6 +63,7 @@ typedef char lfc_info_text; /* in callbacks for a changed info key */
 #define LFC_MODEX_GLOBAL PMIX_GLOBAL
 #define LFC_MODEX_JOB_SIZE PMIX_JOB_SIZE
 #define LFC_MODEX_UINT32 PMIX_UINT32
+#define LFC_MODEX_WEAK_DATA
 /* Our put reports completion only when the target's memory has changed. */
 #define LFC_BTL_REMOTE_COMPLETION MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
 #define LFC_BTL_HAS_FT_EVENT 0
@@ -68,6 +73,7 @@ typedef const char lfc_info_text;
 #define LFC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define LFC_HAS_PART 1
 #define LFC_HAS_SESSIONS 1
+#define LFC_HAS_EXTENDED_IDS 1
 #define LFC_ACCELERATOR opal_accelerator_base_selected_component.base_version.mca_component_name
 #define LFC_HAS_FAILURES OPAL_ENABLE_FT_MPI
 #if OPAL_ENABLE_FT_MPI

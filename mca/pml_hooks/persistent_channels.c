@@ -5,6 +5,7 @@
 
 #include "communicator_names.h"
 #include "lfc/lfc.h"
+#include "ob1_messages.h"
 #include "ordinary_messages.h"
 #include "pml_below.h"
 #include "report.h"
@@ -13,19 +14,11 @@
 #include "ompi/proc/proc.h"
 #include "ompi/runtime/params.h"
 
-/* Tags of messages between BTLs of two processes: those of ob1's messages that are matched, and LFC's own. */
-enum { kMatch = MCA_BTL_TAG_PML + 1, kRendezvous, kGet };
+/* The tag of LFC's own messages between BTLs, those of channels. */
 enum { kChannel = MCA_BTL_TAG_BTL + 14 };
 
-/* How such messages of ob1 begin. */
-struct ob1_head {
-  uint8_t type, flags;
-  uint16_t comm;
-  int32_t source, tag;
-  uint16_t number;
-};
-enum { kOb1Head = offsetof(struct ob1_head, number) + sizeof(uint16_t) };
-_Static_assert((int)kOb1Head == (int)LFC_CHANNEL_HEAD, "a message is given below in its frame");
+_Static_assert((int)LFC_OB1_HEAD_SIZE == (int)LFC_CHANNEL_HEAD,
+               "ob1 is given a message in its frame");
 
 static struct {
   bool installed;
@@ -39,24 +32,24 @@ static struct {
 
 static void give(const struct lfc_channel_name* name, uint32_t peer, uint16_t number, void* frame,
                  size_t size) {
-  const struct ob1_head head = {.type = kMatch,
-                                .comm = (uint16_t)name->comm,
-                                .source = name->rank,
-                                .tag = name->tag,
-                                .number = number};
-  memcpy(frame, &head, kOb1Head);
+  const struct lfc_ob1_head head = {.type = LFC_OB1_MATCH,
+                                    .comm = (uint16_t)name->comm,
+                                    .source = name->rank,
+                                    .tag = name->tag,
+                                    .number = number};
+  memcpy(frame, &head, LFC_OB1_HEAD_SIZE);
   hooks.giving = true;
-  lfc_messages_hand_over(peer, kMatch, frame, size);
+  lfc_messages_hand_over(peer, LFC_OB1_MATCH, frame, size);
 }
 
 /* Replaces the number in a message for ob1 by the one that ob1 expects next. */
 static inline void look(const mca_btl_base_segment_t* segment) {
-  struct ob1_head head;
-  if (segment->seg_len < kOb1Head) return;
-  memcpy(&head, segment->seg_addr.pval, kOb1Head);
+  struct lfc_ob1_head head;
+  if (segment->seg_len < LFC_OB1_HEAD_SIZE) return;
+  memcpy(&head, segment->seg_addr.pval, LFC_OB1_HEAD_SIZE);
   const uint16_t number = lfc_channels_frame(head.comm, head.source, head.tag, head.number);
   if (number != head.number)
-    memcpy((char*)segment->seg_addr.pval + offsetof(struct ob1_head, number), &number,
+    memcpy((char*)segment->seg_addr.pval + offsetof(struct lfc_ob1_head, number), &number,
            sizeof number);
 }
 
@@ -221,9 +214,9 @@ static void hook(mca_btl_base_tag_t tag, mca_btl_active_message_callback_t* orig
 }
 
 static void hook_all(void) {
-  hook(kMatch, &hooks.match, receive_match);
-  hook(kRendezvous, &hooks.rendezvous, receive_rendezvous);
-  hook(kGet, &hooks.get, receive_get);
+  hook(LFC_OB1_MATCH, &hooks.match, receive_match);
+  hook(LFC_OB1_RENDEZVOUS, &hooks.rendezvous, receive_rendezvous);
+  hook(LFC_OB1_GET, &hooks.get, receive_get);
 }
 
 /* ob1 registers its callbacks anew each time: between jobs, and for each inter-communicator. */
@@ -235,7 +228,7 @@ static int add_procs(ompi_proc_t** procs, size_t count) {
 
 bool lfc_persistent_watch(void) {
   if (hooks.names != NULL) return true;
-  if (mca_btl_base_active_message_trigger[kMatch].cbfunc == NULL) return false;
+  if (mca_btl_base_active_message_trigger[LFC_OB1_MATCH].cbfunc == NULL) return false;
   hook_all();
   if (!hooks.planned) { /* else its calls observe */
     mca_pml.pml_irecv = lfc_persistent_other_irecv;

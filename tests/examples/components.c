@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "btl_lfc/btl_lfc.h"
 #include "btl_lfc/registration.h"
@@ -18,6 +19,7 @@
 #include "mca/help.h"
 #include "mca/modex.h"
 #include "mca/mpi_types.h"
+#include "mca/ob1_messages.h"
 #include "mca/parameters.h"
 #include "mca/pml_hooks/communicator_names.h"
 #include "mca/pml_hooks/ordinary_messages.h"
@@ -78,6 +80,10 @@ void modex(const void* bytes, const opal_proc_t* proc) {
 
 void mpi_types(ompi_datatype_t* type) {
 #include "mca/mpi_types.h.example"
+}
+
+void ob1_messages(unsigned char* message) {
+#include "mca/ob1_messages.h.example"
 }
 
 void parameters(mca_base_component_t component) {

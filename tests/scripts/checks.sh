@@ -230,6 +230,11 @@ echo 'int x;' >common/attic/old.cpp
 expect 1 'common/attic/old.cpp: its folder is in no table' scripts/checks/layers
 rm -r common/attic
 
+expect 0 '^0 places know' scripts/checks/versions
+mistake versions 'coll/module.c:.*: a decision by the version' mca/coll/module.c '#if OPAL_MAJOR_VERSION >= 5'
+mistake versions 'osc_neon/window.c:.*: a decision by the version' osc_neon/window.c '#  elif defined(X) && OMPI_MINOR_VERSION'
+mistake versions 'btl_lfc/send.c:.*: a tag of ob1' btl_lfc/send.c 'enum { kMatch = MCA_BTL_TAG_PML + 1 };'
+
 expect 0 ' 0 complaints' scripts/checks/pages
 mistake pages 'README.md:.* there is no btl_lfc/nothing.c' README.md 'See `btl_lfc/nothing.c`.'
 mistake pages 'README.md:.* there is no test rma/nothing' README.md '*Held by* `rma/nothing`.'
