@@ -6,7 +6,7 @@
 
 #include "communicator_names.h"
 #include "lfc/lfc.h"
-#include "pml_below.h"
+#include "ob1.h"
 #include "report.h"
 
 /* Routes that are found at once; buckets of all; most routes of a process. */
@@ -185,7 +185,7 @@ LFC_APART int isend_on(const void* buffer, size_t count, ompi_datatype_t* type,
                        const struct route* route, int tag, mca_pml_base_send_mode_t mode,
                        ompi_communicator_t* comm, ompi_request_t** request) {
   if (!send_now(buffer, count, type, route, mode))
-    return lfc_pml_below.pml_isend(buffer, count, type, route->peer, tag, mode, comm, request);
+    return lfc_ob1.pml_isend(buffer, count, type, route->peer, tag, mode, comm, request);
   *request = &ompi_request_empty;
   return OMPI_SUCCESS;
 }
@@ -197,7 +197,7 @@ LFC_APART int isend_first(const void* buffer, size_t count, ompi_datatype_t* typ
   if (cached->route != NULL)
     return isend_on(buffer, count, type, cached->route, tag, mode, comm, request);
   lfc_sent.ordinary.matched += cached->closed;
-  return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+  return lfc_ob1.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static int ordinary_isend(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
@@ -209,14 +209,14 @@ static int ordinary_isend(const void* buffer, size_t count, ompi_datatype_t* typ
   if (cached->route != NULL)
     return isend_on(buffer, count, type, cached->route, tag, mode, comm, request);
   lfc_sent.ordinary.matched += cached->closed;
-  return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+  return lfc_ob1.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 LFC_APART int send_on(const void* buffer, size_t count, ompi_datatype_t* type,
                       const struct route* route, int tag, mca_pml_base_send_mode_t mode,
                       ompi_communicator_t* comm) {
   if (send_now(buffer, count, type, route, mode)) return OMPI_SUCCESS;
-  return lfc_pml_below.pml_send(buffer, count, type, route->peer, tag, mode, comm);
+  return lfc_ob1.pml_send(buffer, count, type, route->peer, tag, mode, comm);
 }
 
 LFC_APART int send_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
@@ -224,7 +224,7 @@ LFC_APART int send_first(const void* buffer, size_t count, ompi_datatype_t* type
   const struct cached_route* const cached = cache_route(&ordinary_state.sends, comm, peer, tag);
   if (cached->route != NULL) return send_on(buffer, count, type, cached->route, tag, mode, comm);
   lfc_sent.ordinary.matched += cached->closed;
-  return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
+  return lfc_ob1.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 static int ordinary_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
@@ -234,7 +234,7 @@ static int ordinary_send(const void* buffer, size_t count, ompi_datatype_t* type
     return send_first(buffer, count, type, peer, tag, mode, comm);
   if (cached->route != NULL) return send_on(buffer, count, type, cached->route, tag, mode, comm);
   lfc_sent.ordinary.matched += cached->closed;
-  return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
+  return lfc_ob1.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 /* --- Receives --- */
@@ -384,7 +384,7 @@ static int shadow_ended(ompi_request_t* shadow) {
 void lfc_ordinary_post(void* receive) {
   struct ordinary* const ordinary = receive;
   ompi_request_t* const program_request = &ordinary->request;
-  const int status = lfc_pml_below.pml_irecv(
+  const int status = lfc_ob1.pml_irecv(
       ordinary->buffer, ordinary->count, ordinary->type, program_request->req_status.MPI_SOURCE,
       program_request->req_status.MPI_TAG, program_request->req_mpi_object.comm, &ordinary->shadow);
   if (status == OMPI_SUCCESS) {

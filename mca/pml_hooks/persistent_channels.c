@@ -5,9 +5,9 @@
 
 #include "communicator_names.h"
 #include "lfc/lfc.h"
+#include "ob1.h"
 #include "ob1_messages.h"
 #include "ordinary_messages.h"
-#include "pml_below.h"
 #include "report.h"
 
 #include "ompi/mca/bml/base/base.h"
@@ -85,58 +85,58 @@ void lfc_persistent_other(const ompi_communicator_t* comm, int source, int tag) 
 LFC_APART int irecv_after(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                           ompi_communicator_t* comm, ompi_request_t** request) {
   lfc_persistent_other(comm, source, tag);
-  return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
+  return lfc_ob1.pml_irecv(buffer, count, type, source, tag, comm, request);
 }
 
 LFC_APART int recv_after(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
                          ompi_communicator_t* comm, ompi_status_public_t* status) {
   lfc_persistent_other(comm, source, tag);
-  return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
+  return lfc_ob1.pml_recv(buffer, count, type, source, tag, comm, status);
 }
 
 int lfc_persistent_other_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source,
                                int tag, ompi_communicator_t* comm, ompi_request_t** request) {
   if (concerns(comm, source, tag))
     return irecv_after(buffer, count, type, source, tag, comm, request);
-  return lfc_pml_below.pml_irecv(buffer, count, type, source, tag, comm, request);
+  return lfc_ob1.pml_irecv(buffer, count, type, source, tag, comm, request);
 }
 
 int lfc_persistent_other_recv(void* buffer, size_t count, ompi_datatype_t* type, int source,
                               int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
   if (concerns(comm, source, tag))
     return recv_after(buffer, count, type, source, tag, comm, status);
-  return lfc_pml_below.pml_recv(buffer, count, type, source, tag, comm, status);
+  return lfc_ob1.pml_recv(buffer, count, type, source, tag, comm, status);
 }
 
 /* While these two wait, ob1 keeps them among the receives. */
 static int other_probe(int source, int tag, ompi_communicator_t* comm,
                        ompi_status_public_t* status) {
   lfc_persistent_other(comm, source, tag);
-  return lfc_pml_below.pml_probe(source, tag, comm, status);
+  return lfc_ob1.pml_probe(source, tag, comm, status);
 }
 
 static int other_mprobe(int source, int tag, ompi_communicator_t* comm,
                         struct ompi_message_t** message, ompi_status_public_t* status) {
   lfc_persistent_other(comm, source, tag);
-  return lfc_pml_below.pml_mprobe(source, tag, comm, message, status);
+  return lfc_ob1.pml_mprobe(source, tag, comm, message, status);
 }
 
 /* These see only messages that ob1 has been given. */
 static int reveal_iprobe(int source, int tag, ompi_communicator_t* comm, int* matched,
                          ompi_status_public_t* status) {
   lfc_channels_reveal(lfc_communicator_index(comm), source, tag);
-  return lfc_pml_below.pml_iprobe(source, tag, comm, matched, status);
+  return lfc_ob1.pml_iprobe(source, tag, comm, matched, status);
 }
 
 static int reveal_improbe(int source, int tag, ompi_communicator_t* comm, int* matched,
                           struct ompi_message_t** message, ompi_status_public_t* status) {
   lfc_channels_reveal(lfc_communicator_index(comm), source, tag);
-  return lfc_pml_below.pml_improbe(source, tag, comm, matched, message, status);
+  return lfc_ob1.pml_improbe(source, tag, comm, matched, message, status);
 }
 
 static int add_comm(ompi_communicator_t* comm) {
   lfc_names_add(comm);
-  return lfc_pml_below.pml_add_comm(comm);
+  return lfc_ob1.pml_add_comm(comm);
 }
 
 /* Messages of a communicator pass as long as its channels are there: numbers below count those that were given. */
@@ -147,13 +147,13 @@ static int del_comm(ompi_communicator_t* comm) {
     lfc_names_drop(comm);
   }
   lfc_channels_forget(lfc_communicator_index(comm));
-  return lfc_pml_below.pml_del_comm(comm);
+  return lfc_ob1.pml_del_comm(comm);
 }
 
 static bool empty(const struct lfc_channel_name* name) {
   int found = 1;
-  const int status = lfc_pml_below.pml_iprobe(name->rank, name->tag, ompi_comm_lookup(name->comm),
-                                              &found, MPI_STATUS_IGNORE);
+  const int status = lfc_ob1.pml_iprobe(name->rank, name->tag, ompi_comm_lookup(name->comm), &found,
+                                        MPI_STATUS_IGNORE);
   return status == OMPI_SUCCESS && !found;
 }
 
@@ -221,7 +221,7 @@ static void hook_all(void) {
 
 /* ob1 registers its callbacks anew each time: between jobs, and for each inter-communicator. */
 static int add_procs(ompi_proc_t** procs, size_t count) {
-  const int status = lfc_pml_below.pml_add_procs(procs, count);
+  const int status = lfc_ob1.pml_add_procs(procs, count);
   if (hooks.names != NULL) hook_all();
   return status;
 }
@@ -248,10 +248,10 @@ bool lfc_persistent_install(bool threads, bool planned) {
   const mca_btl_active_message_callback_t* free_tag =
       &mca_btl_base_active_message_trigger[kChannel];
   /* Open MPI ends requests for failed ranks. It knows how to do so with requests of ob1. */
-  if (LFC_MPI_SURVIVES_FAULTS || free_tag->cbfunc != NULL || !lfc_pml_take_over(threads))
+  if (LFC_MPI_SURVIVES_FAULTS || free_tag->cbfunc != NULL || !lfc_ob1_take_over(threads))
     return false;
   if (!lfc_channels_open(&host)) {
-    lfc_pml_give_back();
+    lfc_ob1_give_back();
     return false;
   }
   memset(&hooks, 0, sizeof hooks);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ob1.h"
 #include "ordinary_messages.h"
-#include "pml_below.h"
 #include "report.h"
 
 #include "ompi/mca/pml/base/pml_base_request.h"
@@ -152,7 +152,7 @@ static void recognise_callback(ompi_request_t* request) {
 
 static int start_one(ompi_request_t** request) {
   ompi_request_t* const ob1_request = *request;
-  if (!is_ours(ob1_request)) return lfc_pml_below.pml_start(1, request);
+  if (!is_ours(ob1_request)) return lfc_ob1.pml_start(1, request);
   if (ob1_request->req_complete_cb != NULL && ob1_request->req_start == lfc_persistent_start)
     recognise_callback(ob1_request);
   struct lfc_persistent* const persistent = persistent_of(ob1_request);
@@ -308,7 +308,7 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
                               int destination, int tag, mca_pml_base_send_mode_t mode,
                               ompi_communicator_t* comm, ompi_request_t** request) {
   const int status =
-      lfc_pml_below.pml_isend_init(buffer, count, type, destination, tag, mode, comm, request);
+      lfc_ob1.pml_isend_init(buffer, count, type, destination, tag, mode, comm, request);
   if (status != OMPI_SUCCESS || tag < 0) return status; /* a message of the library */
   struct lfc_persistent* persistent = made(LFC_PERSISTENT_SEND, comm, destination, tag);
   if (persistent == NULL) return status;
@@ -325,7 +325,7 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
 
 int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source,
                               int tag, ompi_communicator_t* comm, ompi_request_t** request) {
-  const int status = lfc_pml_below.pml_irecv_init(buffer, count, type, source, tag, comm, request);
+  const int status = lfc_ob1.pml_irecv_init(buffer, count, type, source, tag, comm, request);
   if (status != OMPI_SUCCESS || tag < MPI_ANY_TAG || source < MPI_ANY_SOURCE) return status;
   struct lfc_channel_end end;
   const bool exact = lfc_persistent_end(comm, source, tag, &end) && lfc_persistent_watch();

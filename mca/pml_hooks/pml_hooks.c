@@ -1,8 +1,8 @@
 #include "pml_hooks.h"
 
 #include "lfc/lfc.h"
+#include "ob1.h"
 #include "persistent_channels.h"
-#include "pml_below.h"
 #include "recorder.h"
 #include "report.h"
 
@@ -46,7 +46,7 @@ void lfc_pml_hooks_describe(char* text, size_t size) {
 }
 
 void lfc_pml_hooks_remove(void) {
-  lfc_pml_give_back();
+  lfc_ob1_give_back();
   lfc_persistent_remove();
   lfc_report_close();
   lfc_plan_close();

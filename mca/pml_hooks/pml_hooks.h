@@ -8,7 +8,7 @@
  * ordinary_messages.c    plan: ordinary messages that may use one, as well
  * recorder.c             record: the messages of the program, written to a file for perf/tailor
  * report.c               bind, plan: the counts of all ranks, printed at the end
- * pml_below.c            the functions of ob1 that both sets replace and call
+ * ob1.c                  the functions of ob1 that both sets replace and call
  *
  *   lfc_pml_hooks_install(LFC_CHANNELS_BIND, NULL, ranks, threads, false);   // at init_query: the PML is selected
  *   lfc_pml_hooks_agree(all);           // in MPI_Init, all: the AND of all ranks' ..._gather()

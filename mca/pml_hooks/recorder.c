@@ -8,7 +8,7 @@
 
 #include "communicator_names.h"
 #include "lfc/lfc.h"
-#include "pml_below.h"
+#include "ob1.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -73,38 +73,38 @@ static int record_isend(const void* buffer, size_t count, ompi_datatype_t* type,
                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                         ompi_request_t** request) {
   note_send(count, type, peer, tag, mode, comm);
-  return lfc_pml_below.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+  return lfc_ob1.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static int record_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                        mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
   note_send(count, type, peer, tag, mode, comm);
-  return lfc_pml_below.pml_send(buffer, count, type, peer, tag, mode, comm);
+  return lfc_ob1.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 static int record_irecv(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                         ompi_communicator_t* comm, ompi_request_t** request) {
   note_receive(count, type, peer, tag, comm);
-  return lfc_pml_below.pml_irecv(buffer, count, type, peer, tag, comm, request);
+  return lfc_ob1.pml_irecv(buffer, count, type, peer, tag, comm, request);
 }
 
 static int record_recv(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                        ompi_communicator_t* comm, ompi_status_public_t* status) {
   note_receive(count, type, peer, tag, comm);
-  return lfc_pml_below.pml_recv(buffer, count, type, peer, tag, comm, status);
+  return lfc_ob1.pml_recv(buffer, count, type, peer, tag, comm, status);
 }
 
 /* A probe that finds nothing is not noted: programs repeat it until it finds a message. */
 static int record_iprobe(int peer, int tag, ompi_communicator_t* comm, int* found,
                          ompi_status_public_t* status) {
-  const int result = lfc_pml_below.pml_iprobe(peer, tag, comm, found, status);
+  const int result = lfc_ob1.pml_iprobe(peer, tag, comm, found, status);
   if (result == OMPI_SUCCESS && *found) note_probe(peer, tag, comm);
   return result;
 }
 
 static int record_improbe(int peer, int tag, ompi_communicator_t* comm, int* found,
                           struct ompi_message_t** message, ompi_status_public_t* status) {
-  const int result = lfc_pml_below.pml_improbe(peer, tag, comm, found, message, status);
+  const int result = lfc_ob1.pml_improbe(peer, tag, comm, found, message, status);
   if (result == OMPI_SUCCESS && *found) note_probe(peer, tag, comm);
   return result;
 }
@@ -112,13 +112,13 @@ static int record_improbe(int peer, int tag, ompi_communicator_t* comm, int* fou
 static int record_probe(int peer, int tag, ompi_communicator_t* comm,
                         ompi_status_public_t* status) {
   note_probe(peer, tag, comm);
-  return lfc_pml_below.pml_probe(peer, tag, comm, status);
+  return lfc_ob1.pml_probe(peer, tag, comm, status);
 }
 
 static int record_mprobe(int peer, int tag, ompi_communicator_t* comm,
                          struct ompi_message_t** message, ompi_status_public_t* status) {
   note_probe(peer, tag, comm);
-  return lfc_pml_below.pml_mprobe(peer, tag, comm, message, status);
+  return lfc_ob1.pml_mprobe(peer, tag, comm, message, status);
 }
 
 /* --- Persistent requests: each start is a message --- */
@@ -157,7 +157,7 @@ static int record_start(size_t count, ompi_request_t** requests) {
     if (requests[i] == NULL || requests[i]->req_type != OMPI_REQUEST_PML) continue;
     const ompi_request_start_fn_t start = requests[i]->req_start;
     note_start(requests[i]);
-    const int result = lfc_pml_below.pml_start(1, &requests[i]);
+    const int result = lfc_ob1.pml_start(1, &requests[i]);
     if (result != OMPI_SUCCESS) return result;
     requests[i]->req_start = start;
   }
@@ -167,15 +167,14 @@ static int record_start(size_t count, ompi_request_t** requests) {
 static int record_isend_init(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
                              int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                              ompi_request_t** request) {
-  const int result =
-      lfc_pml_below.pml_isend_init(buffer, count, type, peer, tag, mode, comm, request);
+  const int result = lfc_ob1.pml_isend_init(buffer, count, type, peer, tag, mode, comm, request);
   if (result == OMPI_SUCCESS) (*request)->req_start = starts[mode_of(mode)];
   return result;
 }
 
 static int record_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
                              ompi_communicator_t* comm, ompi_request_t** request) {
-  const int result = lfc_pml_below.pml_irecv_init(buffer, count, type, peer, tag, comm, request);
+  const int result = lfc_ob1.pml_irecv_init(buffer, count, type, peer, tag, comm, request);
   if (result == OMPI_SUCCESS) (*request)->req_start = record_start;
   return result;
 }
@@ -198,13 +197,13 @@ static bool write_others(FILE* file, ompi_communicator_t* world) {
   bool written = true;
   for (int rank = 1; rank < ompi_comm_size(world); ++rank) {
     uint64_t size = 0;
-    if (lfc_pml_below.pml_recv(&size, sizeof size, MPI_BYTE, rank, LFC_GATHER_TAG, world,
-                               MPI_STATUS_IGNORE) != OMPI_SUCCESS)
+    if (lfc_ob1.pml_recv(&size, sizeof size, MPI_BYTE, rank, LFC_GATHER_TAG, world,
+                         MPI_STATUS_IGNORE) != OMPI_SUCCESS)
       return false;
     char* text = malloc(size + 1);
     if (text == NULL) return false;
-    if (lfc_pml_below.pml_recv(text, size, MPI_BYTE, rank, LFC_GATHER_TAG, world,
-                               MPI_STATUS_IGNORE) != OMPI_SUCCESS)
+    if (lfc_ob1.pml_recv(text, size, MPI_BYTE, rank, LFC_GATHER_TAG, world, MPI_STATUS_IGNORE) !=
+        OMPI_SUCCESS)
       size = 0;
     text[size] = '\0';
     written = write_text(file, text) && written;
@@ -218,10 +217,10 @@ static void gather(ompi_communicator_t* world) {
   const char* own_text = text == NULL ? "" : text;
   if (ompi_comm_rank(world) != 0) {
     uint64_t size = strlen(own_text);
-    (void)lfc_pml_below.pml_send(&size, sizeof size, MPI_BYTE, 0, LFC_GATHER_TAG,
-                                 MCA_PML_BASE_SEND_STANDARD, world);
-    (void)lfc_pml_below.pml_send(own_text, size, MPI_BYTE, 0, LFC_GATHER_TAG,
-                                 MCA_PML_BASE_SEND_STANDARD, world);
+    (void)lfc_ob1.pml_send(&size, sizeof size, MPI_BYTE, 0, LFC_GATHER_TAG,
+                           MCA_PML_BASE_SEND_STANDARD, world);
+    (void)lfc_ob1.pml_send(own_text, size, MPI_BYTE, 0, LFC_GATHER_TAG, MCA_PML_BASE_SEND_STANDARD,
+                           world);
   } else {
     char title[512];
     lfc_recording_title(ompi_comm_size(world), title, sizeof title);
@@ -238,22 +237,22 @@ static void gather(ompi_communicator_t* world) {
 
 static int record_add_comm(ompi_communicator_t* comm) {
   lfc_names_add(comm);
-  return lfc_pml_below.pml_add_comm(comm);
+  return lfc_ob1.pml_add_comm(comm);
 }
 
 /* MPI ends: all ranks have come here, and messages can still be sent. */
 static int record_del_comm(ompi_communicator_t* comm) {
   lfc_names_drop(comm);
   if (comm == &ompi_mpi_comm_world.comm && recorder.agreed) gather(comm);
-  return lfc_pml_below.pml_del_comm(comm);
+  return lfc_ob1.pml_del_comm(comm);
 }
 
 /* --- Begin and end --- */
 
 bool lfc_recorder_install(const char* file, bool threads) {
-  if (!lfc_pml_take_over(threads)) return false;
+  if (!lfc_ob1_take_over(threads)) return false;
   if (!lfc_recording_open()) {
-    lfc_pml_give_back();
+    lfc_ob1_give_back();
     return false;
   }
   recorder.file = file;
@@ -279,7 +278,7 @@ bool lfc_recorder_ready(void) { return recorder.file != NULL; }
 void lfc_recorder_agreed(bool all) {
   recorder.agreed = all;
   if (all || recorder.file == NULL) return;
-  lfc_pml_give_back();
+  lfc_ob1_give_back();
   lfc_recorder_remove();
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lfc/lfc.h"
-#include "pml_below.h"
+#include "ob1.h"
 
 #include "opal/util/proc.h"
 
@@ -80,8 +80,8 @@ static void print(const struct counts* sum) {
 static void gather(ompi_communicator_t* world, struct counts* sum) {
   for (int rank = 1; rank < ompi_comm_size(world); ++rank) {
     struct counts other;
-    if (lfc_pml_below.pml_recv(&other, sizeof other, MPI_BYTE, rank, LFC_GATHER_TAG, world,
-                               MPI_STATUS_IGNORE) == OMPI_SUCCESS)
+    if (lfc_ob1.pml_recv(&other, sizeof other, MPI_BYTE, rank, LFC_GATHER_TAG, world,
+                         MPI_STATUS_IGNORE) == OMPI_SUCCESS)
       add(sum, &other);
     else
       fprintf(stderr, "lfc-report lacks rank %d: its counts did not arrive\n", rank);
@@ -93,8 +93,8 @@ void lfc_report_print(ompi_communicator_t* world) {
   struct counts counts = {.sent = lfc_sent};
   lfc_channels_total(&counts.channels);
   if (ompi_comm_rank(world) != 0) {
-    (void)lfc_pml_below.pml_send(&counts, sizeof counts, MPI_BYTE, 0, LFC_GATHER_TAG,
-                                 MCA_PML_BASE_SEND_STANDARD, world);
+    (void)lfc_ob1.pml_send(&counts, sizeof counts, MPI_BYTE, 0, LFC_GATHER_TAG,
+                           MCA_PML_BASE_SEND_STANDARD, world);
     return;
   }
   gather(world, &counts);

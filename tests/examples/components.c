@@ -22,9 +22,9 @@
 #include "mca/ob1_messages.h"
 #include "mca/parameters.h"
 #include "mca/pml_hooks/communicator_names.h"
+#include "mca/pml_hooks/ob1.h"
 #include "mca/pml_hooks/ordinary_messages.h"
 #include "mca/pml_hooks/persistent_channels.h"
-#include "mca/pml_hooks/pml_below.h"
 #include "mca/pml_hooks/pml_hooks.h"
 #include "mca/pml_hooks/recorder.h"
 #include "mca/pml_hooks/report.h"
@@ -91,8 +91,8 @@ void parameters(mca_base_component_t component) {
 }
 
 extern mca_pml_base_module_send_fn_t counted_send;
-bool pml_below(bool threads) {
-#include "mca/pml_hooks/pml_below.h.example"
+bool ob1(bool threads) {
+#include "mca/pml_hooks/ob1.h.example"
   return true;
 }
 
