@@ -1,7 +1,6 @@
 /* Ordinary messages on channels: those of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv whose keys the plan names.
  *
  *   lfc_ordinary_install();           // with the other hooks of lfc_persistent_install()
- *   lfc_ordinary_forget(comm);        // before its channels are forgotten
  *   lfc_ordinary_remove();            // at close
  *
  * A receive that a channel may serve is a request of LFC's. If it has to go below, ob1 receives into the same buffer by
@@ -17,8 +16,6 @@
 /* Replaces the PML's calls for sends and receives. */
 void lfc_ordinary_install(void);
 void lfc_ordinary_remove(void);
-/* Forgets the routes of a communicator that is freed. */
-void lfc_ordinary_forget(const ompi_communicator_t* comm);
 /* Whether the request is such a receive. */
 static inline bool lfc_is_ordinary(const ompi_request_t* request);
 /* Ends a wait for it: frees it. */

@@ -9,6 +9,7 @@
 #include "ob1_messages.h"
 #include "ordinary_messages.h"
 #include "report.h"
+#include "routes.h"
 
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/proc/proc.h"
@@ -143,7 +144,7 @@ static int add_comm(ompi_communicator_t* comm) {
 static int del_comm(ompi_communicator_t* comm) {
   if (comm == &ompi_mpi_comm_world.comm) lfc_report_print(comm);
   if (hooks.planned) {
-    lfc_ordinary_forget(comm);
+    lfc_routes_forget(comm);
     lfc_names_drop(comm);
   }
   lfc_channels_forget(lfc_communicator_index(comm));
@@ -273,6 +274,7 @@ void lfc_persistent_remove(void) {
   hooks.installed = false;
   hooks.names = NULL;
   lfc_persistent_requests_close();
+  lfc_routes_clear();
   lfc_ordinary_remove();
   lfc_names_clear();
   lfc_channels_close();

@@ -6,6 +6,7 @@
  * persistent_channels.c  bind: the calls and the arrivals of ob1 that matter to channels
  * persistent_requests.c  bind: persistent requests that may use a channel
  * ordinary_messages.c    plan: ordinary messages that may use one, as well
+ * routes.c               plan: which of them do
  * recorder.c             record: the messages of the program, written to a file for perf/tailor
  * report.c               bind, plan: the counts of all ranks, printed at the end
  * ob1.c                  the functions of ob1 that both sets replace and call

@@ -28,6 +28,7 @@
 #include "mca/pml_hooks/pml_hooks.h"
 #include "mca/pml_hooks/recorder.h"
 #include "mca/pml_hooks/report.h"
+#include "mca/pml_hooks/routes.h"
 #include "mca/progress.h"
 #include "mca/unknown_parameters.h"
 
@@ -102,7 +103,7 @@ void communicator_names(const ompi_communicator_t* comm, int rank) {
   (void)from;
 }
 
-void ordinary_messages(const ompi_communicator_t* comm) {
+void ordinary_messages(void) {
 #include "mca/pml_hooks/ordinary_messages.h.example"
 }
 
@@ -120,6 +121,11 @@ void recorder(const char* file, bool threads, bool all) {
 
 void report(bool all, ompi_communicator_t* world) {
 #include "mca/pml_hooks/report.h.example"
+}
+
+bool send_on_channel(lfc_channel_sender* sender);
+void routes(ompi_communicator_t* comm, int peer, int tag) {
+#include "mca/pml_hooks/routes.h.example"
 }
 
 #include "mca/progress.h.example"
