@@ -47,9 +47,6 @@ static inline bool send_now(const void* buffer, size_t count, const ompi_datatyp
   return false;
 }
 
-/* Each call ends in a jump to another with as many arguments, so that a message without a route costs a look and a
- * jump. Where the route is known it takes the place of the peer. */
-
 LFC_APART int isend_on(const void* buffer, size_t count, ompi_datatype_t* type,
                        const struct lfc_route* route, int tag, mca_pml_base_send_mode_t mode,
                        ompi_communicator_t* comm, ompi_request_t** request) {
@@ -59,51 +56,11 @@ LFC_APART int isend_on(const void* buffer, size_t count, ompi_datatype_t* type,
   return OMPI_SUCCESS;
 }
 
-LFC_APART int isend_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
-                          int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
-                          ompi_request_t** request) {
-  const struct lfc_cached_route* const cached = lfc_search_route(&lfc_send_routes, comm, peer, tag);
-  if (cached->route != NULL)
-    return isend_on(buffer, count, type, cached->route, tag, mode, comm, request);
-  lfc_sent.ordinary.matched += cached->closed;
-  return lfc_ob1.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
-}
-
-static int ordinary_isend(const void* buffer, size_t count, ompi_datatype_t* type, int peer,
-                          int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
-                          ompi_request_t** request) {
-  const struct lfc_cached_route* const cached = lfc_cached_route(&lfc_send_routes, comm, peer, tag);
-  if (!lfc_is_cached(cached, comm, peer, tag))
-    return isend_first(buffer, count, type, peer, tag, mode, comm, request);
-  if (cached->route != NULL)
-    return isend_on(buffer, count, type, cached->route, tag, mode, comm, request);
-  lfc_sent.ordinary.matched += cached->closed;
-  return lfc_ob1.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
-}
-
 LFC_APART int send_on(const void* buffer, size_t count, ompi_datatype_t* type,
                       const struct lfc_route* route, int tag, mca_pml_base_send_mode_t mode,
                       ompi_communicator_t* comm) {
   if (send_now(buffer, count, type, route, mode)) return OMPI_SUCCESS;
   return lfc_ob1.pml_send(buffer, count, type, route->peer, tag, mode, comm);
-}
-
-LFC_APART int send_first(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
-                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-  const struct lfc_cached_route* const cached = lfc_search_route(&lfc_send_routes, comm, peer, tag);
-  if (cached->route != NULL) return send_on(buffer, count, type, cached->route, tag, mode, comm);
-  lfc_sent.ordinary.matched += cached->closed;
-  return lfc_ob1.pml_send(buffer, count, type, peer, tag, mode, comm);
-}
-
-static int ordinary_send(const void* buffer, size_t count, ompi_datatype_t* type, int peer, int tag,
-                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-  const struct lfc_cached_route* const cached = lfc_cached_route(&lfc_send_routes, comm, peer, tag);
-  if (!lfc_is_cached(cached, comm, peer, tag))
-    return send_first(buffer, count, type, peer, tag, mode, comm);
-  if (cached->route != NULL) return send_on(buffer, count, type, cached->route, tag, mode, comm);
-  lfc_sent.ordinary.matched += cached->closed;
-  return lfc_ob1.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 /* --- Receives --- */
@@ -184,25 +141,6 @@ LFC_APART int irecv_on(void* buffer, size_t count, ompi_datatype_t* type,
   return OMPI_SUCCESS;
 }
 
-LFC_APART int irecv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                          ompi_communicator_t* comm, ompi_request_t** request) {
-  const struct lfc_route* const route =
-      lfc_search_route(&lfc_receive_routes, comm, source, tag)->route;
-  if (route != NULL) return irecv_on(buffer, count, type, route, tag, comm, request);
-  return lfc_persistent_other_irecv(buffer, count, type, source, tag, comm, request);
-}
-
-static int ordinary_irecv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                          ompi_communicator_t* comm, ompi_request_t** request) {
-  const struct lfc_cached_route* const cached =
-      lfc_cached_route(&lfc_receive_routes, comm, source, tag);
-  if (!lfc_is_cached(cached, comm, source, tag))
-    return irecv_first(buffer, count, type, source, tag, comm, request);
-  if (cached->route != NULL)
-    return irecv_on(buffer, count, type, cached->route, tag, comm, request);
-  return lfc_persistent_other_irecv(buffer, count, type, source, tag, comm, request);
-}
-
 LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type,
                       const struct lfc_route* route, int tag, ompi_communicator_t* comm,
                       ompi_status_public_t* status) {
@@ -219,23 +157,53 @@ LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type,
   return result;
 }
 
-LFC_APART int recv_first(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                         ompi_communicator_t* comm, ompi_status_public_t* status) {
-  const struct lfc_route* const route =
-      lfc_search_route(&lfc_receive_routes, comm, source, tag)->route;
-  if (route != NULL) return recv_on(buffer, count, type, route, tag, comm, status);
-  return lfc_persistent_other_recv(buffer, count, type, source, tag, comm, status);
-}
+/* --- The route of an ordinary message --- */
 
-static int ordinary_recv(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
-                         ompi_communicator_t* comm, ompi_status_public_t* status) {
-  const struct lfc_cached_route* const cached =
-      lfc_cached_route(&lfc_receive_routes, comm, source, tag);
-  if (!lfc_is_cached(cached, comm, source, tag))
-    return recv_first(buffer, count, type, source, tag, comm, status);
-  if (cached->route != NULL) return recv_on(buffer, count, type, cached->route, tag, comm, status);
-  return lfc_persistent_other_recv(buffer, count, type, source, tag, comm, status);
-}
+#define LFC_LIST(...) __VA_ARGS__
+
+/* The end of both functions below: NAME_on() for a message that has a route, else `by_ob1`. */
+#define LFC_FOLLOW_ROUTE(name, note, by_ob1, arguments)                       \
+  if (cached->route != NULL)                                                  \
+    return name##_on(buffer, count, type, cached->route, LFC_LIST arguments); \
+  note;                                                                       \
+  return by_ob1(buffer, count, type, peer, LFC_LIST arguments)
+
+/* Makes the PML's call call_NAME(), for a buffer of `memory`, by routes of the table `routes`. `parameters` and
+ * `arguments` are in parentheses: those behind the peer. `note` is executed before `by_ob1`.
+ *
+ * Each function ends in a jump to another one with as many arguments, so that a message without a route costs a look
+ * and a jump. That is why NAME_on() gets the route in the place of the peer, and search_NAME() is a function of its
+ * own. */
+#define LFC_CALL_BY_ROUTE(name, memory, routes, note, by_ob1, parameters, arguments)            \
+  LFC_APART int search_##name(memory* buffer, size_t count, ompi_datatype_t* type, int peer,    \
+                              LFC_LIST parameters) {                                            \
+    const struct lfc_cached_route* const cached = lfc_search_route(&(routes), comm, peer, tag); \
+    LFC_FOLLOW_ROUTE(name, note, by_ob1, arguments);                                            \
+  }                                                                                             \
+  static int call_##name(memory* buffer, size_t count, ompi_datatype_t* type, int peer,         \
+                         LFC_LIST parameters) {                                                 \
+    const struct lfc_cached_route* const cached = lfc_cached_route(&(routes), comm, peer, tag); \
+    if (!lfc_is_cached(cached, comm, peer, tag))                                                \
+      return search_##name(buffer, count, type, peer, LFC_LIST arguments);                      \
+    LFC_FOLLOW_ROUTE(name, note, by_ob1, arguments);                                            \
+  }
+
+/* Messages of a planned channel that was closed count in the report. */
+#define LFC_COUNT_MATCHED lfc_sent.ordinary.matched += cached->closed
+
+LFC_CALL_BY_ROUTE(isend, const void, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1.pml_isend,
+                  (int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                   ompi_request_t** request),
+                  (tag, mode, comm, request))
+LFC_CALL_BY_ROUTE(send, const void, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1.pml_send,
+                  (int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm),
+                  (tag, mode, comm))
+LFC_CALL_BY_ROUTE(irecv, void, lfc_receive_routes, (void)0, lfc_persistent_other_irecv,
+                  (int tag, ompi_communicator_t* comm, ompi_request_t** request),
+                  (tag, comm, request))
+LFC_CALL_BY_ROUTE(recv, void, lfc_receive_routes, (void)0, lfc_persistent_other_recv,
+                  (int tag, ompi_communicator_t* comm, ompi_status_public_t* status),
+                  (tag, comm, status))
 
 /* --- Functions of lfc_channel_host --- */
 
@@ -307,10 +275,10 @@ int lfc_ordinary_free(ompi_request_t** request) {
 /* --- Begin and end --- */
 
 void lfc_ordinary_install(void) {
-  mca_pml.pml_isend = ordinary_isend;
-  mca_pml.pml_send = ordinary_send;
-  mca_pml.pml_irecv = ordinary_irecv;
-  mca_pml.pml_recv = ordinary_recv;
+  mca_pml.pml_isend = call_isend;
+  mca_pml.pml_send = call_send;
+  mca_pml.pml_irecv = call_irecv;
+  mca_pml.pml_recv = call_recv;
 }
 
 void lfc_ordinary_remove(void) {
