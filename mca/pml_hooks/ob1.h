@@ -18,7 +18,10 @@
 #include "ompi/mca/pml/pml.h"
 
 /* The functions of the PML as they were before lfc_ob1_take_over(). */
-extern mca_pml_base_module_t lfc_ob1;
+extern __attribute__((visibility("hidden"))) mca_pml_base_module_t lfc_ob1;
+
+/* A function that is called by jumps, so that its caller needs no registers of its own. */
+#define LFC_APART static __attribute__((noinline))
 
 /* The tag of messages to rank 0 of MPI_COMM_WORLD when MPI ends: no collective uses it. */
 enum { LFC_GATHER_TAG = -(1 << 20) };

@@ -6,6 +6,7 @@
 
 #include "lfc/lfc.h"
 #include "ob1.h"
+#include "observer.h"
 #include "report.h"
 #include "routes.h"
 
@@ -136,7 +137,7 @@ LFC_APART int irecv_on(void* buffer, size_t count, ompi_datatype_t* type,
                        ompi_request_t** request) {
   struct ordinary* const ordinary = start(buffer, count, type, route, tag, comm, true);
   if (ordinary == NULL)
-    return lfc_persistent_other_irecv(buffer, count, type, route->peer, tag, comm, request);
+    return lfc_irecv_by_ob1(buffer, count, type, route->peer, tag, comm, request);
   *request = &ordinary->request;
   return OMPI_SUCCESS;
 }
@@ -145,8 +146,7 @@ LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type,
                       const struct lfc_route* route, int tag, ompi_communicator_t* comm,
                       ompi_status_public_t* status) {
   struct ordinary* const ordinary = start(buffer, count, type, route, tag, comm, false);
-  if (ordinary == NULL)
-    return lfc_persistent_other_recv(buffer, count, type, route->peer, tag, comm, status);
+  if (ordinary == NULL) return lfc_recv_by_ob1(buffer, count, type, route->peer, tag, comm, status);
   while (!REQUEST_COMPLETE(&ordinary->request)) {
     lfc_persistent_drive(&ordinary->request);
     if (!REQUEST_COMPLETE(&ordinary->request)) opal_progress();
@@ -198,10 +198,10 @@ LFC_CALL_BY_ROUTE(isend, const void, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1
 LFC_CALL_BY_ROUTE(send, const void, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1.pml_send,
                   (int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm),
                   (tag, mode, comm))
-LFC_CALL_BY_ROUTE(irecv, void, lfc_receive_routes, (void)0, lfc_persistent_other_irecv,
+LFC_CALL_BY_ROUTE(irecv, void, lfc_receive_routes, (void)0, lfc_irecv_by_ob1,
                   (int tag, ompi_communicator_t* comm, ompi_request_t** request),
                   (tag, comm, request))
-LFC_CALL_BY_ROUTE(recv, void, lfc_receive_routes, (void)0, lfc_persistent_other_recv,
+LFC_CALL_BY_ROUTE(recv, void, lfc_receive_routes, (void)0, lfc_recv_by_ob1,
                   (int tag, ompi_communicator_t* comm, ompi_status_public_t* status),
                   (tag, comm, status))
 

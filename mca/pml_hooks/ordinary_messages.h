@@ -1,6 +1,6 @@
 /* Ordinary messages on channels: those of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv whose keys the plan names.
  *
- *   lfc_ordinary_install();           // with the other hooks of lfc_persistent_install()
+ *   lfc_ordinary_install();           // with the other hooks of lfc_channel_hooks_install()
  *   lfc_ordinary_remove();            // at close
  *
  * A receive that a channel may serve is a request of LFC's. If it has to go below, ob1 receives into the same buffer by
@@ -11,7 +11,7 @@
 #ifndef LFC_ORDINARY_MESSAGES_H
 #define LFC_ORDINARY_MESSAGES_H
 
-#include "persistent_channels.h"
+#include "persistent_requests.h"
 
 /* Replaces the PML's calls for sends and receives. */
 void lfc_ordinary_install(void);

@@ -1,10 +1,12 @@
 /* Persistent requests on channels: requests of ob1, which ob1 does not start while a channel serves them. */
-#include "persistent_channels.h"
+#include "persistent_requests.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel_ends.h"
 #include "ob1.h"
+#include "observer.h"
 #include "ordinary_messages.h"
 #include "report.h"
 
@@ -175,7 +177,7 @@ static int start_one(ompi_request_t** request) {
     return OMPI_SUCCESS;
   }
   if (persistent->kind == LFC_PERSISTENT_OTHER || !idle) {
-    lfc_persistent_other(persistent->comm, persistent->peer, persistent->tag);
+    lfc_before_ob1_receive(persistent->comm, persistent->peer, persistent->tag);
     return start_by_ob1(persistent, request);
   }
   if (lfc_channel_start(persistent->receive)) activate(ob1_request);
@@ -298,15 +300,15 @@ static bool may_send_on_channel(struct lfc_persistent* persistent, const void* b
   if ((mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
       !in_one_piece(buffer, count, type, persistent) ||
       persistent->bytes > LFC_LONGEST_ON_CHANNEL ||
-      !lfc_persistent_end(persistent->comm, persistent->peer, persistent->tag, &end))
+      !lfc_channel_end_of(persistent->comm, persistent->peer, persistent->tag, &end))
     return false;
   persistent->sender = lfc_channel_sender_of(&end);
   return persistent->sender != NULL;
 }
 
-int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t* type,
-                              int destination, int tag, mca_pml_base_send_mode_t mode,
-                              ompi_communicator_t* comm, ompi_request_t** request) {
+static int isend_init(const void* buffer, size_t count, ompi_datatype_t* type, int destination,
+                      int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                      ompi_request_t** request) {
   const int status =
       lfc_ob1.pml_isend_init(buffer, count, type, destination, tag, mode, comm, request);
   if (status != OMPI_SUCCESS || tag < 0) return status; /* a message of the library */
@@ -323,18 +325,18 @@ int lfc_persistent_isend_init(const void* buffer, size_t count, ompi_datatype_t*
   return status;
 }
 
-int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source,
-                              int tag, ompi_communicator_t* comm, ompi_request_t** request) {
+static int irecv_init(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+                      ompi_communicator_t* comm, ompi_request_t** request) {
   const int status = lfc_ob1.pml_irecv_init(buffer, count, type, source, tag, comm, request);
   if (status != OMPI_SUCCESS || tag < MPI_ANY_TAG || source < MPI_ANY_SOURCE) return status;
   struct lfc_channel_end end;
-  const bool exact = lfc_persistent_end(comm, source, tag, &end) && lfc_persistent_watch();
+  const bool exact = lfc_channel_end_of(comm, source, tag, &end) && lfc_observer_start();
   struct lfc_persistent* persistent =
       made(exact ? LFC_PERSISTENT_RECEIVE : LFC_PERSISTENT_OTHER, comm, source, tag);
   if (persistent == NULL) return OMPI_ERR_OUT_OF_RESOURCE; /* its start would not be observed */
   if (exact) {
     const bool direct = in_one_piece(buffer, count, type, persistent);
-    persistent->receive = lfc_channel_expect(&end, lfc_persistent_gain_us(comm, source, tag),
+    persistent->receive = lfc_channel_expect(&end, lfc_channel_gain_us(comm, source, tag),
                                              persistent->bytes, direct, persistent);
     if (persistent->receive == NULL) {
       forget(persistent);
@@ -343,4 +345,10 @@ int lfc_persistent_irecv_init(void* buffer, size_t count, ompi_datatype_t* type,
   }
   take_over(persistent, *request);
   return status;
+}
+
+void lfc_persistent_requests_install(void) {
+  mca_pml.pml_isend_init = isend_init;
+  mca_pml.pml_irecv_init = irecv_init;
+  mca_pml.pml_start = lfc_persistent_start;
 }

@@ -1,15 +1,15 @@
 #include "pml_hooks.h"
 
+#include "channel_hooks.h"
 #include "lfc/lfc.h"
 #include "ob1.h"
-#include "persistent_channels.h"
 #include "recorder.h"
 #include "report.h"
 
 #include "opal/util/proc.h"
 
 static const char* install_channels(bool threads, bool planned, bool report) {
-  if (!lfc_persistent_install(threads, planned))
+  if (!lfc_channel_hooks_install(threads, planned))
     return "there are no channels: they need ob1, one thread, and mpi_ft_enable 0";
   if (report) lfc_report_prepare();
   return NULL;
@@ -47,7 +47,7 @@ void lfc_pml_hooks_describe(char* text, size_t size) {
 
 void lfc_pml_hooks_remove(void) {
   lfc_ob1_give_back();
-  lfc_persistent_remove();
+  lfc_channel_hooks_remove();
   lfc_report_close();
   lfc_plan_close();
   lfc_recorder_remove();

@@ -3,7 +3,8 @@
  * `coll lfc` installs them, because it is opened before the first message and sees the calls of all components. They
  * use nothing of the collectives. The parameter coll_lfc_channels chooses one of two sets, or none:
  *
- * persistent_channels.c  bind: the calls and the arrivals of ob1 that matter to channels
+ * channel_hooks.c        bind: all hooks for channels
+ * observer.c             bind: receives, probes and arrivals of ob1 that concern channels
  * persistent_requests.c  bind: persistent requests that may use a channel
  * ordinary_messages.c    plan: ordinary messages that may use one, as well
  * routes.c               plan: which of them do

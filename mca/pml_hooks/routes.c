@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel_ends.h"
 #include "communicator_key.h"
 #include "communicator_names.h"
-#include "persistent_channels.h"
+#include "observer.h"
 
 enum { kMostRoutes = 4096 };
 enum { kNumbers = 65536 }; /* of communicators, in ob1 */
@@ -15,23 +16,23 @@ struct lfc_routes lfc_send_routes, lfc_receive_routes;
 static unsigned route_count;           /* in both */
 static bool may_have_routes[kNumbers]; /* by communicator; most have none, and end at once */
 
-/* Whether the plan has it, and the two processes can have a channel. The first route of a receive begins to observe the
- * arrivals for ob1. */
+/* Whether the plan has it, and the two processes can have a channel. The first route of a receive starts the
+ * observer. */
 static bool make_route(const struct lfc_routes* routes, ompi_communicator_t* comm, int peer,
                        int tag, struct lfc_route* route) {
   struct lfc_channel_end end;
   const bool sends = routes == &lfc_send_routes;
   const int self = ompi_comm_rank(comm);
-  if (!lfc_persistent_end(comm, peer, tag, &end) ||
+  if (!lfc_channel_end_of(comm, peer, tag, &end) ||
       !lfc_plan_names(lfc_name_of(comm), lfc_world_rank(comm, sends ? self : peer),
                       lfc_world_rank(comm, sends ? peer : self), tag) ||
-      (!sends && !lfc_persistent_watch()))
+      (!sends && !lfc_observer_start()))
     return false;
   *route = (struct lfc_route){.comm = comm, .peer = peer, .tag = tag};
   if (sends)
     route->sender = lfc_channel_sender_of(&end);
   else
-    route->key = lfc_channel_pin(&end, lfc_persistent_gain_us(comm, peer, tag));
+    route->key = lfc_channel_pin(&end, lfc_channel_gain_us(comm, peer, tag));
   return route->sender != NULL || route->key != NULL;
 }
 

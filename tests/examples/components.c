@@ -21,10 +21,13 @@
 #include "mca/mpi_types.h"
 #include "mca/ob1_messages.h"
 #include "mca/parameters.h"
+#include "mca/pml_hooks/channel_ends.h"
+#include "mca/pml_hooks/channel_hooks.h"
 #include "mca/pml_hooks/communicator_names.h"
 #include "mca/pml_hooks/ob1.h"
+#include "mca/pml_hooks/observer.h"
 #include "mca/pml_hooks/ordinary_messages.h"
-#include "mca/pml_hooks/persistent_channels.h"
+#include "mca/pml_hooks/persistent_requests.h"
 #include "mca/pml_hooks/pml_hooks.h"
 #include "mca/pml_hooks/recorder.h"
 #include "mca/pml_hooks/report.h"
@@ -103,6 +106,20 @@ void communicator_names(const ompi_communicator_t* comm, int rank) {
   (void)from;
 }
 
+lfc_channel_sender* channel_ends(ompi_communicator_t* comm, int peer, int tag) {
+  lfc_channel_sender* sender = NULL;
+#include "mca/pml_hooks/channel_ends.h.example"
+  return sender;
+}
+
+void channel_hooks(bool threads) {
+#include "mca/pml_hooks/channel_hooks.h.example"
+}
+
+void observer(const ompi_communicator_t* comm, int source, int tag) {
+#include "mca/pml_hooks/observer.h.example"
+}
+
 void ordinary_messages(void) {
 #include "mca/pml_hooks/ordinary_messages.h.example"
 }
@@ -111,8 +128,8 @@ void pml_hooks(int ranks, bool threads, unsigned all) {
 #include "mca/pml_hooks/pml_hooks.h.example"
 }
 
-void persistent_channels(bool threads) {
-#include "mca/pml_hooks/persistent_channels.h.example"
+void persistent_requests(void) {
+#include "mca/pml_hooks/persistent_requests.h.example"
 }
 
 void recorder(const char* file, bool threads, bool all) {
