@@ -6,7 +6,7 @@
 #include "communicator_key.h"
 #include "ob1.h"
 #include "ob1_messages.h"
-#include "persistent_requests.h"
+#include "waits.h"
 
 #include "ompi/mca/pml/pml.h"
 
@@ -164,7 +164,7 @@ bool lfc_observer_start(void) {
   if (observer.names != NULL) return true;
   if (mca_btl_base_active_message_trigger[LFC_OB1_MATCH].cbfunc == NULL) return false;
   hook_all();
-  if (!lfc_messages_are_planned) { /* else the hooks of ordinary_messages.c call these */
+  if (!lfc_messages_are_planned) { /* else the hooks of calls.c call these */
     mca_pml.pml_irecv = lfc_irecv_by_ob1;
     mca_pml.pml_recv = lfc_recv_by_ob1;
   }
@@ -172,7 +172,7 @@ bool lfc_observer_start(void) {
   mca_pml.pml_iprobe = observed_iprobe;
   mca_pml.pml_improbe = observed_improbe;
   mca_pml.pml_mprobe = observed_mprobe;
-  lfc_persistent_requests_watch();
+  lfc_waits_install();
   observer.names = lfc_channels_names();
   return true;
 }

@@ -3,14 +3,8 @@
  * `coll lfc` installs them, because it is opened before the first message and sees the calls of all components. They
  * use nothing of the collectives. The parameter coll_lfc_channels chooses one of two sets, or none:
  *
- * channel_hooks.c        bind: all hooks for channels
- * observer.c             bind: receives, probes and arrivals of ob1 that concern channels
- * persistent_requests.c  bind: persistent requests that may use a channel
- * ordinary_messages.c    plan: ordinary messages that may use one, as well
- * routes.c               plan: which of them do
- * recorder.c             record: the messages of the program, written to a file for perf/tailor
- * report.c               bind, plan: the counts of all ranks, printed at the end
- * ob1.c                  the functions of ob1 that both sets replace and call
+ * channel_hooks.c  bind, plan: messages of the program use channels
+ * recorder.c       record: the messages of the program are written to a file for perf/tailor
  *
  *   lfc_pml_hooks_install(LFC_CHANNELS_BIND, NULL, ranks, threads, false);   // at init_query: the PML is selected
  *   lfc_pml_hooks_agree(all);           // in MPI_Init, all: the AND of all ranks' ..._gather()

@@ -21,17 +21,18 @@
 #include "mca/mpi_types.h"
 #include "mca/ob1_messages.h"
 #include "mca/parameters.h"
+#include "mca/pml_hooks/calls.h"
 #include "mca/pml_hooks/channel_ends.h"
 #include "mca/pml_hooks/channel_hooks.h"
 #include "mca/pml_hooks/communicator_names.h"
 #include "mca/pml_hooks/ob1.h"
 #include "mca/pml_hooks/observer.h"
-#include "mca/pml_hooks/ordinary_messages.h"
-#include "mca/pml_hooks/persistent_requests.h"
 #include "mca/pml_hooks/pml_hooks.h"
 #include "mca/pml_hooks/recorder.h"
 #include "mca/pml_hooks/report.h"
+#include "mca/pml_hooks/requests.h"
 #include "mca/pml_hooks/routes.h"
+#include "mca/pml_hooks/waits.h"
 #include "mca/progress.h"
 #include "mca/unknown_parameters.h"
 
@@ -106,6 +107,10 @@ void communicator_names(const ompi_communicator_t* comm, int rank) {
   (void)from;
 }
 
+void calls(void){
+#include "mca/pml_hooks/calls.h.example"
+}
+
 lfc_channel_sender* channel_ends(ompi_communicator_t* comm, int peer, int tag) {
   lfc_channel_sender* sender = NULL;
 #include "mca/pml_hooks/channel_ends.h.example"
@@ -120,16 +125,8 @@ void observer(const ompi_communicator_t* comm, int source, int tag) {
 #include "mca/pml_hooks/observer.h.example"
 }
 
-void ordinary_messages(void) {
-#include "mca/pml_hooks/ordinary_messages.h.example"
-}
-
 void pml_hooks(int ranks, bool threads, unsigned all) {
 #include "mca/pml_hooks/pml_hooks.h.example"
-}
-
-void persistent_requests(void) {
-#include "mca/pml_hooks/persistent_requests.h.example"
 }
 
 void recorder(const char* file, bool threads, bool all) {
@@ -140,9 +137,18 @@ void report(bool all, ompi_communicator_t* world) {
 #include "mca/pml_hooks/report.h.example"
 }
 
+void requests(void* buffer, size_t count, ompi_datatype_t* type, int source, int tag,
+              ompi_communicator_t* comm, ompi_request_t* request, ompi_request_start_fn_t start) {
+#include "mca/pml_hooks/requests.h.example"
+}
+
 bool send_on_channel(lfc_channel_sender* sender);
 void routes(ompi_communicator_t* comm, int peer, int tag) {
 #include "mca/pml_hooks/routes.h.example"
+}
+
+void waits(const ompi_request_t* request) {
+#include "mca/pml_hooks/waits.h.example"
 }
 
 #include "mca/progress.h.example"
