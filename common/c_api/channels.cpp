@@ -28,13 +28,20 @@ class HostChannels final : private MatchingPort {
   Channels channels;
 
  private:
+  static lfc_channel_request* request_of(const Receive& receive) noexcept {
+    return static_cast<lfc_channel_request*>(receive.owner);
+  }
   static lfc_channel_name to_c(const Name& name) noexcept {
     return {name.comm, name.rank, name.tag};
   }
 
-  void post(Receive& receive) override { host_.post(receive.owner); }
+  void post(Receive& receive) override {
+    lfc_channel_request* const request = request_of(receive);
+    request->calls->post(request);
+  }
   Outcome outcome(const Receive& receive) override {
-    return static_cast<Outcome>(host_.outcome(receive.owner));
+    const lfc_channel_request* const request = request_of(receive);
+    return static_cast<Outcome>(request->calls->outcome(request));
   }
   void pass_to_matching(const Name& message_name, std::uint32_t peer, std::uint16_t number,
                         std::byte* frame, std::size_t size) override {
@@ -46,7 +53,8 @@ class HostChannels final : private MatchingPort {
     return host_.empty(&name);
   }
   void done(Receive& receive, const std::byte* frame, std::size_t size) override {
-    host_.done(receive.owner, frame + kMessageHead, size - kMessageHead);
+    lfc_channel_request* const request = request_of(receive);
+    request->calls->done(request, frame + kMessageHead, size - kMessageHead);
   }
 
   const lfc_channel_host host_;
@@ -162,7 +170,7 @@ bool lfc_channel_is_closed(const lfc_channel_key* key) {
   return reinterpret_cast<const Key*>(key)->closed;
 }
 
-lfc_channel_receive* lfc_channel_make(void* request) {
+lfc_channel_receive* lfc_channel_make(lfc_channel_request* request) {
   auto* const receive = new (std::nothrow) Receive;
   if (receive != nullptr) receive->owner = request;
   return reinterpret_cast<lfc_channel_receive*>(receive);

@@ -4,8 +4,8 @@
  *   if (!lfc_channels_open(&host)) return;                          no NI is open
  *   struct lfc_channel_end end = {.name = {.comm = index, .rank = 3, .tag = 7}, .peer = peer, .self = 1};
  *   lfc_channel_receive *receive = lfc_channel_expect(&end, 0, capacity, true, request);
- *   if (lfc_channel_start(receive)) note_that_it_waits(request);    else host.done() or host.post() was called
- *   lfc_channels_progress();                                        host.done(request, ...), or host.give(...)
+ *   if (lfc_channel_start(receive)) note_that_it_waits(request);    else its done() or post() was called
+ *   lfc_channels_progress();                                        its done(), or host.give(...)
  *   lfc_channel_sender *sender = lfc_channel_sender_of(&end);
  *   if (!lfc_channel_send(sender, data, size)) send_otherwise();
  *   lfc_channel_key* key = lfc_channel_pin(&end, 0);                // for ordinary receives
@@ -49,15 +49,22 @@ struct lfc_channel_end {
   int32_t self;  /* this process's rank in the communicator */
 };
 
-/* The matching below (ob1). `request` is the argument of lfc_channel_expect() or lfc_channel_make(). */
+/* The first member of each request that a channel may complete. */
+struct lfc_channel_request {
+  const struct lfc_channel_request_calls* calls;
+};
+struct lfc_channel_request_calls {
+  void (*post)(struct lfc_channel_request* request); /* to the matching below */
+  enum lfc_channel_outcome (*outcome)(const struct lfc_channel_request* request); /* there */
+  void (*done)(struct lfc_channel_request* request, const void* bytes, size_t size);
+};
+
+/* The matching below (ob1). */
 struct lfc_channel_host {
   uint8_t tag; /* of frames */
-  void (*post)(void* request);
-  enum lfc_channel_outcome (*outcome)(void* request);
   void (*give)(const struct lfc_channel_name* name, uint32_t peer, uint16_t number, void* frame,
                size_t size);
   bool (*empty)(const struct lfc_channel_name* name); /* no message of this name waits below */
-  void (*done)(void* request, const void* bytes, size_t size);
 };
 
 /* Opens the channels of the process; `host` is copied. Returns false if no engine is open or memory is short. */
@@ -85,10 +92,12 @@ void lfc_channels_stop(void);
 /* Makes a persistent receive of `capacity` bytes; `direct`: contiguous and short. `gain_us`: time that a message saves
  * on this channel, for lfc_channels_total(). NULL: memory is short. */
 lfc_channel_receive* lfc_channel_expect(const struct lfc_channel_end* end, double gain_us,
-                                        size_t capacity, bool direct, void* request);
+                                        size_t capacity, bool direct,
+                                        struct lfc_channel_request* request);
 /* Frees the receive. It must not wait on its channel. */
 void lfc_channel_drop(lfc_channel_receive* receive);
-/* Starts the receive. Returns true if it waits for its channel; otherwise host.done() or host.post() was called. */
+/* Starts the receive. Returns true if it waits for its channel; otherwise done() or post() of its request was
+ * called. */
 LFC_SHORT_PATH bool lfc_channel_start(lfc_channel_receive* receive);
 
 /* --- Ordinary receives --- */
@@ -99,7 +108,7 @@ lfc_channel_key* lfc_channel_pin(const struct lfc_channel_end* end, double gain_
 /* Whether too few messages used the channel, so that receives should go below without it. */
 bool lfc_channel_is_closed(const lfc_channel_key* key);
 /* Makes a receive for one ordinary message after another. NULL: memory is short. */
-lfc_channel_receive* lfc_channel_make(void* request);
+lfc_channel_receive* lfc_channel_make(struct lfc_channel_request* request);
 void lfc_channel_unmake(lfc_channel_receive* receive);
 /* Starts it; the last one has ended. Returns as lfc_channel_start(). */
 LFC_SHORT_PATH bool lfc_channel_start_on(lfc_channel_receive* receive, lfc_channel_key* key,

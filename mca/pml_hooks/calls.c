@@ -235,7 +235,7 @@ static int call_irecv_init(void* buffer, size_t count, ompi_datatype_t* type, in
   if (exact) {
     const bool direct = in_one_piece(buffer, count, type, persistent);
     persistent->receive = lfc_channel_expect(&end, lfc_channel_gain_us(comm, source, tag),
-                                             persistent->bytes, direct, persistent);
+                                             persistent->bytes, direct, &persistent->on_channel);
     if (persistent->receive == NULL) {
       lfc_persistent_drop(persistent);
       return OMPI_ERR_OUT_OF_RESOURCE;

@@ -36,9 +36,7 @@ static int del_comm(ompi_communicator_t* comm) {
 }
 
 bool lfc_channel_hooks_install(bool threads, bool planned) {
-  static const struct lfc_channel_host host = {
-      kChannel,        lfc_request_post,    lfc_request_outcome,
-      lfc_give_to_ob1, lfc_is_empty_at_ob1, lfc_request_done};
+  static const struct lfc_channel_host host = {kChannel, lfc_give_to_ob1, lfc_is_empty_at_ob1};
   const mca_btl_active_message_callback_t* free_tag =
       &mca_btl_base_active_message_trigger[kChannel];
   /* Open MPI ends requests for failed ranks. It knows how to do so with requests of ob1. */

@@ -13,19 +13,15 @@ struct lfc_receive* lfc_spare_receives;
 
 static struct {
   bool open;
-  opal_hash_table_t all; /* of both kinds, by the program's request */
+  opal_hash_table_t all; /* of both kinds, struct lfc_channel_request by the program's request */
 } requests;
 
-static bool add(const ompi_request_t* request, void* found) {
+static bool add(const ompi_request_t* request, struct lfc_channel_request* found) {
   return opal_hash_table_set_value_uint64(&requests.all, (uintptr_t)request, found) == OPAL_SUCCESS;
 }
 
 static void remove_from_all(const ompi_request_t* request) {
   (void)opal_hash_table_remove_value_uint64(&requests.all, (uintptr_t)request);
-}
-
-static bool is_ordinary(const void* request) {
-  return *(const enum lfc_request_kind*)request == LFC_ORDINARY_RECEIVE;
 }
 
 /* --- Ordinary receives --- */
@@ -40,31 +36,6 @@ static int cancel_receive(ompi_request_t* request, int flag) {
   return receive->ob1_request == NULL
              ? OMPI_SUCCESS
              : receive->ob1_request->req_cancel(receive->ob1_request, flag);
-}
-
-struct lfc_receive* lfc_receive_make(void) {
-  struct lfc_receive* const made = calloc(1, sizeof *made);
-  if (made == NULL) return NULL;
-  made->channel = lfc_channel_make(made);
-  if (made->channel == NULL || !add(&made->request, made)) {
-    if (made->channel != NULL) lfc_channel_unmake(made->channel);
-    free(made);
-    return NULL;
-  }
-  made->kind = LFC_ORDINARY_RECEIVE;
-  OBJ_CONSTRUCT(&made->request, ompi_request_t);
-  made->request.req_type = OMPI_REQUEST_PML;
-  made->request.req_persistent = false;
-  made->request.req_free = lfc_receive_free;
-  made->request.req_cancel = cancel_receive;
-  return made;
-}
-
-static void unmake(struct lfc_receive* receive) {
-  if (receive->ob1_request != NULL) receive->ob1_request->req_complete_cb = NULL;
-  lfc_channel_unmake(receive->channel);
-  OBJ_DESTRUCT(&receive->request);
-  free(receive);
 }
 
 void lfc_receive_recycle(struct lfc_receive* receive) {
@@ -104,7 +75,8 @@ static int ended_at_ob1(ompi_request_t* ob1_request) {
   return 1; /* ob1's request is no more */
 }
 
-static void post_receive(struct lfc_receive* receive) {
+static void post_receive(struct lfc_channel_request* on_channel) {
+  struct lfc_receive* const receive = (struct lfc_receive*)on_channel;
   ompi_request_t* const request = &receive->request;
   const int status = lfc_ob1.pml_irecv(receive->buffer, receive->count, receive->type,
                                        request->req_status.MPI_SOURCE, request->req_status.MPI_TAG,
@@ -120,14 +92,44 @@ static void post_receive(struct lfc_receive* receive) {
   (void)ompi_request_complete(request, true);
 }
 
-static enum lfc_channel_outcome outcome_of_receive(const struct lfc_receive* receive) {
+static enum lfc_channel_outcome outcome_of_receive(const struct lfc_channel_request* on_channel) {
+  const struct lfc_receive* const receive = (const struct lfc_receive*)on_channel;
   if (receive->ob1_request != NULL) return LFC_CHANNEL_PENDING;
   return receive->cancelled ? LFC_CHANNEL_CANCELLED : LFC_CHANNEL_MATCHED;
 }
 
-static void receive_done(struct lfc_receive* receive, const void* bytes, size_t size) {
+static void receive_done(struct lfc_channel_request* on_channel, const void* bytes, size_t size) {
+  struct lfc_receive* const receive = (struct lfc_receive*)on_channel;
   if (size != 0) memcpy((char*)receive->buffer + receive->type->super.true_lb, bytes, size);
   lfc_request_complete(&receive->request, size);
+}
+
+static const struct lfc_channel_request_calls receive_calls = {post_receive, outcome_of_receive,
+                                                               receive_done};
+
+struct lfc_receive* lfc_receive_make(void) {
+  struct lfc_receive* const made = calloc(1, sizeof *made);
+  if (made == NULL) return NULL;
+  made->on_channel.calls = &receive_calls;
+  made->channel = lfc_channel_make(&made->on_channel);
+  if (made->channel == NULL || !add(&made->request, &made->on_channel)) {
+    if (made->channel != NULL) lfc_channel_unmake(made->channel);
+    free(made);
+    return NULL;
+  }
+  OBJ_CONSTRUCT(&made->request, ompi_request_t);
+  made->request.req_type = OMPI_REQUEST_PML;
+  made->request.req_persistent = false;
+  made->request.req_free = lfc_receive_free;
+  made->request.req_cancel = cancel_receive;
+  return made;
+}
+
+static void unmake(struct lfc_receive* receive) {
+  if (receive->ob1_request != NULL) receive->ob1_request->req_complete_cb = NULL;
+  lfc_channel_unmake(receive->channel);
+  OBJ_DESTRUCT(&receive->request);
+  free(receive);
 }
 
 /* --- Persistent requests --- */
@@ -138,13 +140,16 @@ struct lfc_persistent* lfc_persistent_search(const ompi_request_t* request) {
   return found;
 }
 
-struct lfc_persistent* lfc_persistent_make(enum lfc_request_kind kind, ompi_communicator_t* comm,
+static const struct lfc_channel_request_calls persistent_calls;
+
+struct lfc_persistent* lfc_persistent_make(enum lfc_persistent_kind kind, ompi_communicator_t* comm,
                                            int peer, int tag, ompi_request_t* request) {
   struct lfc_persistent* const made = calloc(1, sizeof *made);
-  if (made == NULL || !add(request, made)) {
+  if (made == NULL || !add(request, &made->on_channel)) {
     free(made);
     return NULL;
   }
+  made->on_channel.calls = &persistent_calls;
   made->kind = kind;
   made->request = request;
   made->comm = comm;
@@ -191,7 +196,7 @@ static void replace_request(struct lfc_persistent* persistent, ompi_request_t* b
   give_back(persistent);
   remove_from_all(persistent->request);
   persistent->request = by;
-  (void)add(by, persistent);
+  (void)add(by, &persistent->on_channel);
   lfc_persistent_take_over(persistent, start);
 }
 
@@ -235,7 +240,8 @@ int lfc_persistent_free(ompi_request_t** request) {
 int lfc_persistent_free_called(ompi_request_t** request) { return lfc_persistent_free(request); }
 
 /* A thread that waits for the request goes on waiting. */
-static void post_persistent(struct lfc_persistent* persistent) {
+static void post_persistent(struct lfc_channel_request* on_channel) {
+  struct lfc_persistent* const persistent = (struct lfc_persistent*)on_channel;
   ompi_request_t* request = persistent->request;
   volatile void* const waiting = request->req_complete;
   const bool active = request->req_state == OMPI_REQUEST_ACTIVE;
@@ -247,14 +253,17 @@ static void post_persistent(struct lfc_persistent* persistent) {
   if (complete) (void)ompi_request_complete(request, true);
 }
 
-static enum lfc_channel_outcome outcome_of_persistent(const struct lfc_persistent* persistent) {
+static enum lfc_channel_outcome outcome_of_persistent(
+    const struct lfc_channel_request* on_channel) {
+  const struct lfc_persistent* const persistent = (const struct lfc_persistent*)on_channel;
   if (!REQUEST_COMPLETE(persistent->request)) return LFC_CHANNEL_PENDING;
   return persistent->request->req_status._cancelled ? LFC_CHANNEL_CANCELLED : LFC_CHANNEL_MATCHED;
 }
 
 /* The request waits, or it is being started and its message is there already. */
-static void persistent_done(const struct lfc_persistent* persistent, const void* bytes,
+static void persistent_done(struct lfc_channel_request* on_channel, const void* bytes,
                             size_t size) {
+  const struct lfc_persistent* const persistent = (struct lfc_persistent*)on_channel;
   ompi_request_t* const request = persistent->request;
   if (size != 0) memcpy(persistent->address, bytes, size);
   if (request->req_state != OMPI_REQUEST_ACTIVE) lfc_persistent_activate(request);
@@ -263,19 +272,8 @@ static void persistent_done(const struct lfc_persistent* persistent, const void*
   lfc_request_complete(request, size);
 }
 
-/* --- Functions of lfc_channel_host --- */
-
-void lfc_request_post(void* request) {
-  is_ordinary(request) ? post_receive(request) : post_persistent(request);
-}
-
-enum lfc_channel_outcome lfc_request_outcome(void* request) {
-  return is_ordinary(request) ? outcome_of_receive(request) : outcome_of_persistent(request);
-}
-
-void lfc_request_done(void* request, const void* bytes, size_t size) {
-  is_ordinary(request) ? receive_done(request, bytes, size) : persistent_done(request, bytes, size);
-}
+static const struct lfc_channel_request_calls persistent_calls = {
+    post_persistent, outcome_of_persistent, persistent_done};
 
 /* --- Begin and end --- */
 
@@ -290,8 +288,12 @@ void lfc_requests_close(void) {
   if (!requests.open) return;
   uint64_t key = 0;
   void* each = NULL;
-  OPAL_HASH_TABLE_FOREACH(key, uint64, each, &requests.all)
-  is_ordinary(each) ? unmake(each) : free(each);
+  OPAL_HASH_TABLE_FOREACH(key, uint64, each, &requests.all) {
+    if (((const struct lfc_channel_request*)each)->calls == &receive_calls)
+      unmake(each);
+    else
+      free(each);
+  }
   OBJ_DESTRUCT(&requests.all);
   lfc_spare_receives = NULL;
   requests.open = false;

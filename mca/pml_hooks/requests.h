@@ -37,14 +37,6 @@
 bool lfc_requests_open(void);
 void lfc_requests_close(void);
 
-enum lfc_request_kind {
-  LFC_ORDINARY_RECEIVE, /* struct lfc_receive; the others are struct lfc_persistent */
-  LFC_PERSISTENT_SEND,
-  LFC_PERSISTENT_RECEIVE,
-  LFC_PERSISTENT_OTHER_SEND, /* which ob1 serves: another component's, or one that the report counts */
-  LFC_PERSISTENT_OTHER_RECEIVE /* which ob1 serves */
-};
-
 /* Whether the bytes follow each other in memory. */
 static inline bool lfc_is_one_piece(const ompi_datatype_t* type, size_t count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, (int32_t)count);
@@ -66,8 +58,8 @@ static inline void lfc_request_complete(ompi_request_t* request, size_t bytes) {
 
 /* Its source, tag and communicator are in the program's request. */
 struct lfc_receive {
-  enum lfc_request_kind kind; /* first, as in struct lfc_persistent */
-  ompi_request_t request;     /* the program's */
+  struct lfc_channel_request on_channel; /* first, as in struct lfc_persistent */
+  ompi_request_t request;                /* the program's */
   lfc_channel_receive* channel;
   ompi_request_t* ob1_request;   /* NULL: not posted to ob1, or it has ended there */
   bool freed;                    /* by the program, before it has ended at ob1 */
@@ -125,8 +117,16 @@ static inline bool lfc_is_ordinary_receive(const ompi_request_t* request) {
 
 /* --- Persistent requests --- */
 
+enum lfc_persistent_kind {
+  LFC_PERSISTENT_SEND,
+  LFC_PERSISTENT_RECEIVE,
+  LFC_PERSISTENT_OTHER_SEND,    /* ob1 serves it: another component's, or the report counts it */
+  LFC_PERSISTENT_OTHER_RECEIVE, /* ob1 serves it */
+};
+
 struct lfc_persistent {
-  enum lfc_request_kind kind; /* first, as in struct lfc_receive */
+  struct lfc_channel_request on_channel; /* first, as in struct lfc_receive */
+  enum lfc_persistent_kind kind;
   bool called; /* it is another component's, with a completion callback; no channel serves it */
   ompi_request_t* request;
   ompi_request_start_fn_t start; /* ob1's, as the next two */
@@ -160,7 +160,7 @@ static inline struct lfc_persistent* lfc_persistent_of(const ompi_request_t* req
 }
 
 /* Makes one for a request of ob1's. NULL: memory is short. */
-struct lfc_persistent* lfc_persistent_make(enum lfc_request_kind kind, ompi_communicator_t* comm,
+struct lfc_persistent* lfc_persistent_make(enum lfc_persistent_kind kind, ompi_communicator_t* comm,
                                            int peer, int tag, ompi_request_t* request);
 /* Frees it, if it has not taken over its request. */
 void lfc_persistent_drop(struct lfc_persistent* persistent);
@@ -176,12 +176,6 @@ static inline void lfc_persistent_activate(ompi_request_t* request) {
   request->req_complete = REQUEST_PENDING;
   request->req_status._cancelled = false;
 }
-
-/* --- Functions of lfc_channel_host, for requests of either kind --- */
-
-void lfc_request_post(void* request);
-enum lfc_channel_outcome lfc_request_outcome(void* request);
-void lfc_request_done(void* request, const void* bytes, size_t size);
 
 #pragma GCC visibility pop
 

@@ -26,8 +26,9 @@ void complain(const char* why);
 void note_that_it_waits(void* request);
 void send_otherwise(void);
 
-void channels(const struct lfc_channel_host host, uint32_t index, size_t capacity, void* request,
-              void* frame, size_t size, uint32_t peer, const void* data) {
+void channels(const struct lfc_channel_host host, uint32_t index, size_t capacity,
+              struct lfc_channel_request* request, void* frame, size_t size, uint32_t peer,
+              const void* data) {
 #include "common/lfc/channels.h.example"
 }
 
