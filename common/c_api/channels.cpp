@@ -135,7 +135,7 @@ void lfc_channels_stop(void) {
 }
 
 lfc_channel_receive* lfc_channel_expect(const lfc_channel_end* end, double gain_us, size_t capacity,
-                                        bool direct, void* request) try {
+                                        bool direct, lfc_channel_request* request) try {
   Key& key = receiver().key(end_of(*end));
   auto receive = std::make_unique<Receive>(key);
   key.gain_us = gain_us;

@@ -9,8 +9,8 @@
 // Invariants: operation->done is called exactly once. An answer that names no live operation of ours to that peer
 // breaks the protocol. The loss of a peer ends operations that wait for its answer
 // (tests/unit/engine/ni_remote_test.cpp, tests/sim).
-// Threads: as MemoryPort; fetch() and atomic() as put(), outstanding() and fetch_is_faster() without Access; the engine's
-// functions under the NI's lock.
+// Threads: as MemoryPort; fetch() and atomic() as put(), outstanding() and fetch_is_faster() without Access; the
+// engine's functions under the NI's lock.
 #pragma once
 
 #include <cstddef>

@@ -120,8 +120,8 @@ class ServicePort {
   virtual void ack(PeerId peer, ServiceId id, const void* payload, std::size_t size) = 0;
   // Makes the next pass of the control program call work().
   virtual void wake(ServiceId id) noexcept = 0;
-  // Makes the host's next Visit or progress() call item.call(), without Access. The item must not be passed again before
-  // that call.
+  // Makes the host's next Visit or progress() call item.call(), without Access. The item must not be passed again
+  // before that call.
   void call_host(WaitingCall& item) noexcept { outcomes_.add(item); }
 
  protected:

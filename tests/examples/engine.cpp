@@ -134,7 +134,9 @@ void remote_target(RegionTable& regions, Sender& sender, Peer& peer, Meta meta,
 #include "common/engine/remote_target.hpp.example"
 }
 
-void service_port(Ni& ni, Service& service, PeerId peer, const Slice* slices, Message& message) {
+void service_port(Ni& ni, Service& service, PeerId peer, const Slice* slices, Message& message,
+                  MemoryPort& memory, const void* source, std::uint64_t address,
+                  const RegionHandle& region, std::size_t size, Operation& operation) {
 #include "common/engine/service_port.hpp.example"
 }
 
@@ -143,8 +145,8 @@ void registration_cache(RegistrationCache& cache, void* buffer, std::size_t size
 #include "common/engine/registration_cache.hpp.example"
 }
 
-void memory_port(MemoryPort& memory, void* buffer, const void* source, std::size_t size,
-                 PeerId peer, std::uint64_t address, Operation& operation) {
+void memory_port(MemoryPort& memory, ServicePort& port, void* buffer, const void* source,
+                 std::size_t size, PeerId peer, std::uint64_t address, Operation& operation) {
 #include "common/engine/memory_port.hpp.example"
 }
 
