@@ -100,19 +100,19 @@ LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type,
   note;                                                                       \
   return by_ob1(buffer, count, type, peer, LFC_LIST arguments)
 
-/* Makes the PML's call call_NAME(), for a buffer of `memory`, by routes of the table `routes`. `parameters` and
+/* Makes the PML's call call_NAME(), for a `memory` buffer, by routes of the table `routes`. `parameters` and
  * `arguments` are in parentheses: those behind the peer. `note` is executed before `by_ob1`.
  *
  * Each function ends in a jump to another one with as many arguments, so that a message without a route costs a look
  * and a jump. That is why NAME_on() gets the route in the place of the peer, and search_NAME() is a function of its
  * own. */
 #define LFC_CALL_BY_ROUTE(name, memory, routes, note, by_ob1, parameters, arguments)            \
-  LFC_APART int search_##name(memory* buffer, size_t count, ompi_datatype_t* type, int peer,    \
+  LFC_APART int search_##name(memory buffer, size_t count, ompi_datatype_t* type, int peer,     \
                               LFC_LIST parameters) {                                            \
     const struct lfc_cached_route* const cached = lfc_search_route(&(routes), comm, peer, tag); \
     LFC_FOLLOW_ROUTE(name, note, by_ob1, arguments);                                            \
   }                                                                                             \
-  static int call_##name(memory* buffer, size_t count, ompi_datatype_t* type, int peer,         \
+  static int call_##name(memory buffer, size_t count, ompi_datatype_t* type, int peer,          \
                          LFC_LIST parameters) {                                                 \
     const struct lfc_cached_route* const cached = lfc_cached_route(&(routes), comm, peer, tag); \
     if (!lfc_is_cached(cached, comm, peer, tag))                                                \
@@ -123,17 +123,17 @@ LFC_APART int recv_on(void* buffer, size_t count, ompi_datatype_t* type,
 /* Messages of a planned channel that was closed count in the report. */
 #define LFC_COUNT_MATCHED lfc_sent.ordinary.matched += cached->closed
 
-LFC_CALL_BY_ROUTE(isend, const void, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1.pml_isend,
+LFC_CALL_BY_ROUTE(isend, const void*, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1.pml_isend,
                   (int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                    ompi_request_t** request),
                   (tag, mode, comm, request))
-LFC_CALL_BY_ROUTE(send, const void, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1.pml_send,
+LFC_CALL_BY_ROUTE(send, const void*, lfc_send_routes, LFC_COUNT_MATCHED, lfc_ob1.pml_send,
                   (int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm),
                   (tag, mode, comm))
-LFC_CALL_BY_ROUTE(irecv, void, lfc_receive_routes, (void)0, lfc_irecv_by_ob1,
+LFC_CALL_BY_ROUTE(irecv, void*, lfc_receive_routes, (void)0, lfc_irecv_by_ob1,
                   (int tag, ompi_communicator_t* comm, ompi_request_t** request),
                   (tag, comm, request))
-LFC_CALL_BY_ROUTE(recv, void, lfc_receive_routes, (void)0, lfc_recv_by_ob1,
+LFC_CALL_BY_ROUTE(recv, void*, lfc_receive_routes, (void)0, lfc_recv_by_ob1,
                   (int tag, ompi_communicator_t* comm, ompi_status_public_t* status),
                   (tag, comm, status))
 

@@ -177,16 +177,19 @@ class NiFuzzer final : public Fuzzer {
     op.buffer = junk(random_.below(600) + 8);
     const std::size_t size = op.buffer.size();
     switch (random_.below(3)) {
-      case 0:
+      case 0: {
+        const ServicePort::Visit visit(now.ni.services());
         now.ni.remote().put(now.peer, op.buffer.data(), nullptr, 0x10000, theirs, size, &op);
-        break;
-      case 1:
+      } break;
+      case 1: {
+        const ServicePort::Visit visit(now.ni.services());
         now.ni.remote().get(now.peer, op.buffer.data(), nullptr, 0x10000, theirs, size, &op);
-        break;
-      default:
+      } break;
+      default: {
+        const ServicePort::Visit visit(now.ni.services());
         now.ni.remote().atomic(now.peer, {AtomicOp::add, 8, 1}, 0x10000, theirs, op.buffer.data(),
                                &op);
-        break;
+      } break;
     }
   }
 

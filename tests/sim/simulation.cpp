@@ -255,8 +255,11 @@ void Simulation::start_transfer(Host& host, Node to) {
   };
   host.transferring[to] = true;
   ++host.operations;
-  world_.ni(host.node).remote().put(world_.peer(host.node, to), transfer->out.data(), nullptr,
-                                    transfer->address, hosts_[to]->region, size, transfer);
+  {
+    const ServicePort::Visit visit(world_.ni(host.node).services());
+    world_.ni(host.node).remote().put(world_.peer(host.node, to), transfer->out.data(), nullptr,
+                                      transfer->address, hosts_[to]->region, size, transfer);
+  }
 }
 
 void Simulation::advance_transfer(Transfer& transfer, Result result) {
@@ -269,8 +272,12 @@ void Simulation::advance_transfer(Transfer& transfer, Result result) {
     if (size != 0 && std::memcmp(there, transfer.out.data(), size) != 0)
       fail("a put finished before its bytes were in place");
     transfer.getting = true;
-    world_.ni(host.node).remote().get(world_.peer(host.node, transfer.target), transfer.back.data(),
-                                      nullptr, transfer.address, target.region, size, &transfer);
+    {
+      const ServicePort::Visit visit(world_.ni(host.node).services());
+      world_.ni(host.node).remote().get(world_.peer(host.node, transfer.target),
+                                        transfer.back.data(), nullptr, transfer.address,
+                                        target.region, size, &transfer);
+    }
     return;
   }
   if (transfer.out != transfer.back) fail("a get brought other bytes than were put");
@@ -294,9 +301,12 @@ void Simulation::start_increment(Host& host, Node to) {
   };
   ++host.operations;
   ++hosts_[to]->increments;
-  world_.ni(host.node).remote().atomic(world_.peer(host.node, to), {AtomicOp::add, 8, 1},
-                                       hosts_[to]->counter_address(), hosts_[to]->region,
-                                       &increment->old, increment);
+  {
+    const ServicePort::Visit visit(world_.ni(host.node).services());
+    world_.ni(host.node).remote().atomic(world_.peer(host.node, to), {AtomicOp::add, 8, 1},
+                                         hosts_[to]->counter_address(), hosts_[to]->region,
+                                         &increment->old, increment);
+  }
 }
 
 // --- Checks ---

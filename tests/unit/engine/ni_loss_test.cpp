@@ -120,9 +120,18 @@ TEST_CASE("a peer that is lost completes everything with unreachable, and is rep
   Flight get;
   Flight atomic;
   std::uint64_t old = 0;
-  ni.remote().put(peer, here.data(), nullptr, region.address, region, 4096, &put);
-  ni.remote().get(peer, here.data(), nullptr, region.address, region, 4096, &get);
-  ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, region.address, region, &old, &atomic);
+  {
+    const ServicePort::Visit visit(ni.services());
+    ni.remote().put(peer, here.data(), nullptr, region.address, region, 4096, &put);
+  }
+  {
+    const ServicePort::Visit visit(ni.services());
+    ni.remote().get(peer, here.data(), nullptr, region.address, region, 4096, &get);
+  }
+  {
+    const ServicePort::Visit visit(ni.services());
+    ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, region.address, region, &old, &atomic);
+  }
   REQUIRE(ni.remote().outstanding(peer) == 3);
   lab.world.fabric().kill(1);
   for (int i = 0; i < 3000; ++i) {

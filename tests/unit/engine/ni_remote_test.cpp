@@ -28,8 +28,11 @@ TEST_CASE("put and get move the right bytes, of any size", "[ni]") {
     REQUIRE(lab.world.ni(1).remote().register_memory(there.data(), there.size(), kAll, region));
     const std::string out = pattern(size, size + 2);
     Flight put;
-    lab.world.ni(0).remote().put(lab.world.peer(0, 1), out.data(), nullptr, region.address + 32,
-                                 region, size, &put);
+    {
+      const ServicePort::Visit visit(lab.world.ni(0).services());
+      lab.world.ni(0).remote().put(lab.world.peer(0, 1), out.data(), nullptr, region.address + 32,
+                                   region, size, &put);
+    }
     REQUIRE(lab.world.run_until([&] { return put.calls > 0; }));
     REQUIRE(put.ended(Result::ok));
     REQUIRE(there.substr(32, size) == out);
@@ -38,8 +41,11 @@ TEST_CASE("put and get move the right bytes, of any size", "[ni]") {
 
     std::string back(size + 2, '?');
     Flight get;
-    lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data() + 1, nullptr,
-                                 region.address + 32, region, size, &get);
+    {
+      const ServicePort::Visit visit(lab.world.ni(0).services());
+      lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data() + 1, nullptr,
+                                   region.address + 32, region, size, &get);
+    }
     REQUIRE(lab.world.run_until([&] { return get.calls > 0; }));
     REQUIRE(get.ended(Result::ok));
     REQUIRE(back == "?" + out + "?");
@@ -69,8 +75,11 @@ TEST_CASE("gets in both directions at once do not wait for each other", "[ni]") 
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Node node = i % 2;
     auto& flight = *flights.emplace_back(std::make_unique<Flight>());
-    lab.world.ni(node).remote().get(lab.world.peer(node, 1 - node), buffers[i].data(), nullptr,
-                                    regions[1 - node].address, regions[1 - node], 3000, &flight);
+    {
+      const ServicePort::Visit visit(lab.world.ni(node).services());
+      lab.world.ni(node).remote().get(lab.world.peer(node, 1 - node), buffers[i].data(), nullptr,
+                                      regions[1 - node].address, regions[1 - node], 3000, &flight);
+    }
     lab.post(node, 1 - node, "between");
   }
   lab.settle();
@@ -96,8 +105,11 @@ TEST_CASE("atomics of both widths change the target's memory", "[ni]") {
   const auto apply = [&](AtomicRequest request, std::size_t offset) {
     std::uint64_t old = 0xeeeeeeeeeeeeeeeeu;
     Flight flight;
-    lab.world.ni(1).remote().atomic(lab.world.peer(1, 0), request, region.address + offset, region,
-                                    &old, &flight);
+    {
+      const ServicePort::Visit visit(lab.world.ni(1).services());
+      lab.world.ni(1).remote().atomic(lab.world.peer(1, 0), request, region.address + offset,
+                                      region, &old, &flight);
+    }
     REQUIRE(lab.world.run_until([&] { return flight.calls > 0; }));
     REQUIRE(flight.ended(Result::ok));
     return old;
@@ -116,10 +128,12 @@ TEST_CASE("atomics of both widths change the target's memory", "[ni]") {
   words.wide = 0;
   std::vector<std::unique_ptr<Flight>> flights;
   for (int i = 0; i < 50; ++i)
-    for (Node node : {1u, 2u, 3u})
+    for (Node node : {1u, 2u, 3u}) {
+      const ServicePort::Visit visit(lab.world.ni(node).services());
       lab.world.ni(node).remote().atomic(lab.world.peer(node, 0), {AtomicOp::add, 8, 1},
                                          region.address, region, nullptr,
                                          flights.emplace_back(std::make_unique<Flight>()).get());
+    }
   lab.settle();
   for (const auto& flight : flights) REQUIRE(flight->ended(Result::ok));
   REQUIRE(words.wide == 150);
@@ -139,14 +153,20 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
   const PeerId peer = lab.world.peer(0, 1);
   const auto put = [&](const RegionHandle& handle, std::uint64_t address, std::size_t size) {
     Flight flight;
-    ni.remote().put(peer, buffer.data(), nullptr, address, handle, size, &flight);
+    {
+      const ServicePort::Visit visit(ni.services());
+      ni.remote().put(peer, buffer.data(), nullptr, address, handle, size, &flight);
+    }
     REQUIRE(lab.world.run_until([&] { return flight.calls > 0; }));
     REQUIRE(flight.calls == 1);
     return flight.result;
   };
   const auto get = [&](const RegionHandle& handle, std::uint64_t address, std::size_t size) {
     Flight flight;
-    ni.remote().get(peer, buffer.data(), nullptr, address, handle, size, &flight);
+    {
+      const ServicePort::Visit visit(ni.services());
+      ni.remote().get(peer, buffer.data(), nullptr, address, handle, size, &flight);
+    }
     REQUIRE(lab.world.run_until([&] { return flight.calls > 0; }));
     REQUIRE(flight.calls == 1);
     return flight.result;
@@ -176,18 +196,27 @@ TEST_CASE("accesses outside what was granted end with bad_address", "[ni]") {
     REQUIRE(put(read_only, base, 8) == Result::bad_address);
     REQUIRE(get(read_only, base, 8) == Result::ok);
     Flight atomic;
-    ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, (base + 7) & ~7ull, read_only, nullptr,
-                       &atomic);
+    {
+      const ServicePort::Visit visit(ni.services());
+      ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, (base + 7) & ~7ull, read_only, nullptr,
+                         &atomic);
+    }
     REQUIRE(lab.world.run_until([&] { return atomic.calls > 0; }));
     REQUIRE(atomic.ended(Result::bad_address));
   }
   Flight crooked;
-  ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, ((base + 7) & ~7ull) + 4, region, nullptr,
-                     &crooked);
+  {
+    const ServicePort::Visit visit(ni.services());
+    ni.remote().atomic(peer, {AtomicOp::add, 8, 1}, ((base + 7) & ~7ull) + 4, region, nullptr,
+                       &crooked);
+  }
   REQUIRE(lab.world.run_until([&] { return crooked.calls > 0; }));
   REQUIRE(crooked.ended(Result::bad_address));
   Flight wide;
-  ni.remote().atomic(peer, {AtomicOp::add, 16, 1}, (base + 15) & ~15ull, region, nullptr, &wide);
+  {
+    const ServicePort::Visit visit(ni.services());
+    ni.remote().atomic(peer, {AtomicOp::add, 16, 1}, (base + 15) & ~15ull, region, nullptr, &wide);
+  }
   REQUIRE(lab.world.run_until([&] { return wide.calls > 0; }));
   REQUIRE(wide.ended(Result::bad_address));
 
@@ -212,12 +241,18 @@ TEST_CASE("operations may be started from inside done", "[ni]") {
   Flight put;
   Flight get;
   put.then = [&] {
-    lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data(), nullptr, region.address, region,
-                                 500, &get);
+    {
+      const ServicePort::Visit visit(lab.world.ni(0).services());
+      lab.world.ni(0).remote().get(lab.world.peer(0, 1), back.data(), nullptr, region.address,
+                                   region, 500, &get);
+    }
   };
   get.then = [&] { lab.post(0, 1, "done"); };
-  lab.world.ni(0).remote().put(lab.world.peer(0, 1), out.data(), nullptr, region.address, region,
-                               500, &put);
+  {
+    const ServicePort::Visit visit(lab.world.ni(0).services());
+    lab.world.ni(0).remote().put(lab.world.peer(0, 1), out.data(), nullptr, region.address, region,
+                                 500, &put);
+  }
   lab.settle();
   REQUIRE(put.ended(Result::ok));
   REQUIRE(get.ended(Result::ok));

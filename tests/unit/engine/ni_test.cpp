@@ -244,9 +244,11 @@ TEST_CASE("answers that wait for room are no more than the window", "[ni]") {
   const PeerId origin = lab.world.peer(1, 0);
   std::vector<Flight> adds(2000);
   std::vector<std::uint64_t> olds(adds.size());
-  for (std::size_t i = 0; i < adds.size(); ++i)
+  for (std::size_t i = 0; i < adds.size(); ++i) {
+    const ServicePort::Visit visit(lab.world.ni(0).services());
     lab.world.ni(0).remote().atomic(target, {AtomicOp::add, 8, 1}, region.address, region, &olds[i],
                                     &adds[i]);
+  }
   std::size_t most = 0;
   for (int tick = 0; tick < 100000 && adds.back().calls == 0; ++tick) {
     lab.world.fabric().advance();

@@ -98,8 +98,11 @@ TEST_CASE(
   put.done = [](Operation* self_of, Result result) {
     static_cast<Done*>(self_of)->result = result;
   };
-  ni.remote().put(self, &here, nullptr, reinterpret_cast<std::uint64_t>(&there), region,
-                  sizeof there, &put);
+  {
+    const ServicePort::Visit visit(ni.services());
+    ni.remote().put(self, &here, nullptr, reinterpret_cast<std::uint64_t>(&there), region,
+                    sizeof there, &put);
+  }
   for (int i = 0; i < 100; ++i) ni.progress();
   CHECK(received.empty());
   CHECK(first.asks());

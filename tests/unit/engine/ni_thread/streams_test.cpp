@@ -140,9 +140,12 @@ TEST_CASE("ni thread: replies to all frames of one pass leave together under eve
   const PeerId peer = origin.meet(target);
   Add first;  // opens the connection
   std::uint64_t old = 0;
-  origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
-                             reinterpret_cast<std::uintptr_t>(&target.word), target.region, &old,
-                             &first);
+  {
+    const ServicePort::Visit visit(origin.ni->services());
+    origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
+                               reinterpret_cast<std::uintptr_t>(&target.word), target.region, &old,
+                               &first);
+  }
   Deadline deadline(10s);
   while (first.result < 0 && !deadline.is_over()) {
     origin.ni->progress();
@@ -151,10 +154,12 @@ TEST_CASE("ni thread: replies to all frames of one pass leave together under eve
   constexpr int kAdds = 8;
   Add adds[kAdds];
   std::uint64_t before[kAdds];
-  for (int i = 0; i < kAdds; ++i)
+  for (int i = 0; i < kAdds; ++i) {
+    const ServicePort::Visit visit(origin.ni->services());
     origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
                                reinterpret_cast<std::uintptr_t>(&target.word), target.region,
                                &before[i], &adds[i]);
+  }
   spin(1ms);  // so that one pass finds all of them
   while (target.value() < 1 + kAdds && !deadline.is_over()) target.ni->progress();
   CHECK(target.ni->drained());

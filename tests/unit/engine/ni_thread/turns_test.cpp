@@ -151,9 +151,12 @@ TEST_CASE("ni thread: a host that polls is never interfered with") {
   };
   for (const PeerId peer : {there}) REQUIRE(add_one(origin, peer, target));
   Add add;
-  target.ni->remote().atomic(back, {AtomicOp::add, 8, 1, 0},
-                             reinterpret_cast<std::uintptr_t>(&origin.word), origin.region, nullptr,
-                             &add);
+  {
+    const ServicePort::Visit visit(target.ni->services());
+    target.ni->remote().atomic(back, {AtomicOp::add, 8, 1, 0},
+                               reinterpret_cast<std::uintptr_t>(&origin.word), origin.region,
+                               nullptr, &add);
+  }
   while (add.result < 0) {
     target.ni->progress();
     origin.ni->progress();

@@ -82,9 +82,12 @@ struct Add : Operation {
 inline bool add_one(Station& origin, PeerId peer, const Station& target) {
   Add add;
   std::uint64_t before = 0;
-  origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
-                             reinterpret_cast<std::uintptr_t>(&target.word), target.region, &before,
-                             &add);
+  {
+    const ServicePort::Visit visit(origin.ni->services());
+    origin.ni->remote().atomic(peer, {AtomicOp::add, 8, 1, 0},
+                               reinterpret_cast<std::uintptr_t>(&target.word), target.region,
+                               &before, &add);
+  }
   Deadline deadline(10s);
   while (add.result < 0 && !deadline.is_over()) origin.ni->progress();
   if (add.result < 0) FAIL("nobody served it: " << target.count(Counter::thread_turns));

@@ -30,8 +30,11 @@ struct Granted : Setting {
   void forge(ServiceId service, std::uint32_t value) {
     RegionHandle region;
     std::memcpy(&region, buffer.token.bytes, sizeof region);
-    world.ni(0).remote().put_notified(world.peer(0, 1), forged.data(), nullptr, region.address,
-                                      region, forged.size(), service, value, &forgery);
+    {
+      const ServicePort::Visit visit(world.ni(0).services());
+      world.ni(0).remote().put_notified(world.peer(0, 1), forged.data(), nullptr, region.address,
+                                        region, forged.size(), service, value, &forgery);
+    }
     settle();
   }
 

@@ -61,8 +61,11 @@ struct Notified : Setting {
     RegionHandle region;
     REQUIRE(
         world.ni(1).remote().register_memory(target.data(), target.size(), kRemoteWrite, region));
-    world.ni(0).remote().put_notified(world.peer(0, 1), forged.data(), nullptr, region.address,
-                                      region, forged.size(), ServiceId::neon, key, &forgery);
+    {
+      const ServicePort::Visit visit(world.ni(0).services());
+      world.ni(0).remote().put_notified(world.peer(0, 1), forged.data(), nullptr, region.address,
+                                        region, forged.size(), ServiceId::neon, key, &forgery);
+    }
     settle();
   }
   // The key of a counter of node 1's window.
