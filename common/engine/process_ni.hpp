@@ -7,8 +7,8 @@
 //     PeerId peer = ni->services().find(name);
 //   }
 //
-//   static Lasting<PerProcess<WindowService>> shared;  // one service for all its users
-//   std::shared_ptr<WindowService> windows = shared->get([&](Ni& ni) { return WindowService(ni.services(), host); });
+//   static Lasting<PerProcess<NeonService>> shared;  // one service for all its users
+//   std::shared_ptr<NeonService> neon = shared->get([](Ni& ni) { return NeonService(ni.services(), &ni.remote()); });
 //
 // Threads: any; a user keeps its shared_ptr for as long as it has a service attached.
 #pragma once

@@ -5,7 +5,7 @@
 //   port.attach(ServiceId::test, &service);
 //   { const ServicePort::Access access(port);                  // the service's host side
 //     if (!port.try_send(peer, ServiceId::test, slices, 2)) port.post(peer, message); }
-//   { const ServicePort::Visit visit(port);                    // Access, and then what it has queued
+//   { const ServicePort::Visit visit(port);                    // Access, and then the queued work
 //     memory.put(peer, source, nullptr, address, region, size, &operation); }      // operation.done(), perhaps
 //
 // All functions except attach() need Access. The callbacks of the control program hold it already; the service's host

@@ -179,11 +179,10 @@ void link_kinds(const NiOptions& options, Policy policy, std::unique_ptr<Ni> ni)
 #include "common/engine/link_kinds.hpp.example"
 }
 
-struct Host {};
-struct WindowService {
-  WindowService(ServicePort& port, Host& host);
+struct NeonService {
+  NeonService(ServicePort& port, MemoryPort* memory);
 };
-void process_ni_of(std::shared_ptr<Ni> ni, ProcessName name, Host& host) {
+void process_ni_of(std::shared_ptr<Ni> ni, ProcessName name) {
 #include "common/engine/process_ni.hpp.example"
 }
 

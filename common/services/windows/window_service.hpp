@@ -75,7 +75,7 @@ class WindowService final : public Service {
     const ServicePort::Access access(port_);
     return call();
   }
-  // locked(), and then what has been queued meanwhile: transfers that have ended.
+  // locked(), and then the work that was queued meanwhile: completions of transfers.
   template <class Call>
   decltype(auto) visited(Call call) {
     const ServicePort::Visit visit(port_);

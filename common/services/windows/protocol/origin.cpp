@@ -102,10 +102,7 @@ Issued Origin::issue(const WindowCall& call) {
     if (peer.crowded()) return {WindowStatus::ok, way, true};
     way = Way::link;
   }
-  if (way == Way::link) {
-    ++peer.natives;
-    carrier_.transfer(call);
-  }
+  if (way == Way::link) transfer(peer, call);
   if (way == Way::frames && !send_whole(peer, call)) way = Way::later;
   if (way == Way::later) {
     WindowOp& op = operations_.take(call);
@@ -143,7 +140,10 @@ void Origin::pump(OriginPeer& peer) {
   while (peer.first != nullptr && !peer.carrying && permitted(peer)) {
     WindowOp& op = *peer.first;
     if (op.way == Way::link) {
+      peer.dequeue();
+      if (op.has_result()) --peer.replies;
       transfer(peer, op);
+      operations_.give_back(op);
       continue;
     }
     if (op.way == Way::stores) {  // the host's
@@ -159,13 +159,10 @@ void Origin::pump(OriginPeer& peer) {
   peer.pumping = false;
 }
 
-// Has the link do an operation that had to wait, and takes it off the queue.
-void Origin::transfer(OriginPeer& peer, WindowOp& op) {
-  peer.dequeue();
+// Has the link do an operation; native_done() follows.
+void Origin::transfer(OriginPeer& peer, const WindowCall& call) {
   ++peer.natives;
-  if (op.has_result()) --peer.replies;
-  carrier_.transfer(op);
-  operations_.give_back(op);
+  carrier_.transfer(call);
 }
 
 void Origin::drop_waiting(OriginPeer& peer) noexcept {

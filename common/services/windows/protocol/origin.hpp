@@ -118,7 +118,7 @@ class Origin : public OriginPeers {
   void send_fragment(OriginPeer& peer, const WindowCall& call, Walk& walk, std::uint64_t bytes,
                      const WindowOp* op);
   std::uint8_t count_fragment(OriginPeer& peer) noexcept;
-  void transfer(OriginPeer& peer, WindowOp& op);
+  void transfer(OriginPeer& peer, const WindowCall& call);
   void received(WindowOp& op, std::uint64_t bytes);
 
   const ExposedMemory& memory_;
