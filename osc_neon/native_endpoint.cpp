@@ -122,14 +122,14 @@ class NativeEndpoint final : public Endpoint {
     if (closed_) return;
     closed_ = true;
     drain(
-        comm_, window_.sent(),
+        comm_, window_.traffic().sent,
         [&] {
           const ServicePort::Access access(window_.port());
           return window_.quiet();
         },
         [&] {
           const ServicePort::Access access(window_.port());
-          return window_.received();
+          return window_.traffic().received;
         },
         lfc_native_progress);
     window_.writes().conceal_all();  // a registration may not outlive its memory

@@ -45,6 +45,8 @@ inline const std::uint32_t kPiggyback = limit("piggyback", 1, 255);  // credits 
 // Bytes of messages kept for a host that is away, and buffers kept for the next ones.
 inline const std::size_t kQueueMemory = limit("queue_memory", 1, 16 << 20);
 inline const std::size_t kQueueSpares = limit("queue_spares", 1, 64);
+// Bytes of free memory for packets that services send or keep.
+inline const std::size_t kPacketSpares = limit("packet_spares", 1, 4 << 20);
 
 // --- Links shm and loop ---
 
@@ -75,6 +77,10 @@ inline const std::size_t kTcpPlaced =
     std::max<std::uint64_t>(limit("tcp_placed", 632, 128 * 1024 + 24), kTcpMessage);
 // Bytes that are read before the place of the bytes behind them is known.
 inline const std::size_t kTcpAhead = limit("tcp_ahead", 64, 8 * 1024);
+// Bytes of the smallest frame that may be kept in the buffer of its connection, and buffers of a connection that may be
+// kept so. Other frames are copied.
+inline const std::size_t kTcpLent = limit("tcp_lent", 1, 16 * 1024);
+inline const std::size_t kTcpLentBuffers = limit("tcp_lent_buffers", 1, 4);
 inline constexpr std::size_t kLargestTcpSegment = 256 * 1024;
 // Bytes in one put or get_data.
 inline const std::size_t kTcpSegment = limit("tcp_segment", 64, kLargestTcpSegment);
@@ -124,8 +130,7 @@ inline const std::size_t kBondTransfers = limit("bond_transfers", 1, 1024);
 // Bytes of packets for groups that have not been joined; the first packets of each come early, from each child.
 inline const std::size_t kMulticastEarly =
     limit("multicast_early", 1 << 20, std::uint64_t{64} << 20);
-inline const std::size_t kMulticastSpares = limit("multicast_spares", 1, 4 << 20);  // free packets
-inline const std::uint32_t kOrderedWindow = limit("ordered_window", 4, 256);        // packets
+inline const std::uint32_t kOrderedWindow = limit("ordered_window", 4, 256);  // packets
 inline const std::size_t kOrderedPacket = limit("ordered_packet", 64, 4096);
 
 // --- Collectives ---

@@ -116,7 +116,8 @@ bool Ni::drained() const noexcept {
 
 std::size_t Ni::memory() const noexcept {
   const SendLock::Guard guard(lock_);
-  std::size_t bytes = receiver_.host().memory() + peers_.size() * sizeof(Peer);
+  std::size_t bytes =
+      receiver_.host().memory() + sender_.packets().memory() + peers_.size() * sizeof(Peer);
   for (const auto& link : peers_.links()) bytes += link->memory();
   return bytes;
 }

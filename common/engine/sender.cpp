@@ -1,9 +1,19 @@
 #include "engine/sender.hpp"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
 namespace lfc {
+namespace {
+
+// Null for an operation that makes frames.
+WaitingFrame* frame_of(Waiting& item) noexcept {
+  const bool is_frame = item.kind == Waiting::Kind::message || item.kind == Waiting::Kind::packet;
+  return is_frame ? static_cast<WaitingFrame*>(&item) : nullptr;
+}
+
+}  // namespace
 
 // --- Departure: every frame leaves by send_short() or transmit() ---
 
@@ -137,31 +147,59 @@ bool Sender::pump_control(Peer& peer) noexcept {
 }
 
 Sender::Step Sender::send_first(Peer& peer, WaitingQueue& queue) {
-  Waiting& item = *queue.front();
-  if (item.kind != Waiting::Kind::message) return operations_.send(peer, item);
-  auto& message = static_cast<Message&>(item);
-  const Attempt attempt =
-      send(peer, message.type, message.tag, message.slices.data(), message.slice_count);
+  WaitingFrame* const frame = frame_of(*queue.front());
+  if (frame == nullptr) return operations_.send(peer, *queue.front());
+  const Attempt attempt = send_item(peer, *frame);
   if (attempt != Attempt::sent) return wait(peer, attempt);
   queue.pop();
-  finish(message, Result::ok);
+  finish(*frame, Result::ok);
   return Step::finished;
 }
 
-void Sender::finish(Message& message, Result result) {
-  message.result = result;
-  if (message.type != FrameType::message) {
-    message.done(&message, result);
-    return;
+Sender::Attempt Sender::send_item(Peer& peer, const WaitingFrame& item) noexcept {
+  if (item.kind == Waiting::Kind::message) {
+    const auto& message = static_cast<const Message&>(item);
+    return send(peer, item.type, item.tag, message.slices.data(), message.slice_count);
   }
-  if (result == Result::ok) counters_.add(Counter::messages_sent);
-  outcomes_.add(message);
+  std::array<Slice, 2> slices;
+  const int count = static_cast<const WaitingPacket&>(item).slices(slices);
+  return send(peer, item.type, item.tag, slices.data(), count);
+}
+
+void Sender::finish(WaitingFrame& item, Result result) {
+  if (item.type == FrameType::message && result == Result::ok)
+    counters_.add(Counter::messages_sent);
+  if (item.kind == Waiting::Kind::message) {
+    auto& message = static_cast<Message&>(item);
+    message.result = result;
+    outcomes_.add(message);
+  } else if (packets_.end(static_cast<WaitingPacket&>(item), result)) {
+    activity_.leave_over();
+  }
+}
+
+bool Sender::send(Peer& peer, WaitingQueue& queue, Packet packet) {
+  WaitingPacket& item = *packet.release();
+  item.peer = peer.id;
+  if (peer.state != Peer::State::connected || !queue.empty()) {
+    post(peer, queue, item);
+    return false;
+  }
+  const Attempt attempt = send_item(peer, item);
+  if (attempt == Attempt::sent) {
+    item.note = 0;
+    finish(item, Result::ok);
+    return true;
+  }
+  queue.push(item);
+  wait(peer, attempt);
+  return false;
 }
 
 void Sender::fail_waiting(WaitingQueue& queue) {
   while (Waiting* item = queue.pop()) {
-    if (item->kind == Waiting::Kind::message) {
-      finish(static_cast<Message&>(*item), Result::unreachable);
+    if (WaitingFrame* const frame = frame_of(*item)) {
+      finish(*frame, Result::unreachable);
     } else {
       operations_.fail(*item);
     }

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "base/faults.hpp"
+#include "engine/packet.hpp"
 #include "engine/peer_table.hpp"
 
 namespace lfc {
@@ -63,6 +64,10 @@ class Sender final : private PeerTable::Watcher {
   }
   // Puts an item into one of the peer's queues, and sends what can be sent.
   void post(Peer& peer, WaitingQueue& queue, Waiting& item);
+  // Sends a packet after the items of the queue. True: it has left. False: it waits, and then ends in packets().
+  bool send(Peer& peer, WaitingQueue& queue, Packet packet);
+  PacketPool& packets() noexcept { return packets_; }
+  const PacketPool& packets() const noexcept { return packets_; }
   // Sends a control frame, at once if possible; it never waits behind data.
   void reply(Peer& peer, FrameType type, std::uint8_t tag, const void* payload, std::size_t size) {
     reply(peer, {type, tag, static_cast<std::uint8_t>(size), false, {}}, payload);
@@ -104,7 +109,8 @@ class Sender final : private PeerTable::Watcher {
   void pump_queues(Peer& peer);
   bool pump_control(Peer& peer) noexcept;
   Step send_first(Peer& peer, WaitingQueue& queue);
-  void finish(Message& message, Result result);
+  Attempt send_item(Peer& peer, const WaitingFrame& item) noexcept;
+  void finish(WaitingFrame& item, Result result);
   void fail_waiting(WaitingQueue& queue);
   void retry_later(Peer& peer) noexcept;
 
@@ -114,6 +120,7 @@ class Sender final : private PeerTable::Watcher {
   Outcomes& outcomes_;
   Operations& operations_;
   Peer* to_retry_ = nullptr;
+  PacketPool packets_;
 };
 
 // Sends a short message through the peer's ring, if nothing stands in its way. It makes no call, so it can be inlined

@@ -17,8 +17,8 @@
 //   Echo echo;
 //   ni.services().attach(ServiceId::test, &echo);
 //
-// Flow control is the NI's: a `service` frame takes a credit. Its receive buffer stays taken until
-// the service releases it, so the peer's window bounds the buffers that a service keeps for a peer.
+// Flow control is the NI's: a `service` frame takes a credit, which its sender gets back when the service releases
+// the frame. So the peer's window bounds the frames that a service holds for a peer.
 // `service_data` takes no credit and never waits for one: it is for bytes that the receiver has requested
 // and has room for. A service that keeps a frame until it has sent another `service` frame itself
 // (forwarding) must prove that no cycle of such waits exists.
@@ -63,7 +63,7 @@ class Service {
 
   virtual ~Service() = default;
   // A frame arrived; `type` is service, service_data or service_ack; only a `service` frame has a
-  // receive buffer to hold. The bytes are valid during the call, 8-byte aligned, and untrusted.
+  // credit to hold. The bytes are valid during the call, 8-byte aligned, and untrusted.
   virtual Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) = 0;
   // A large `service` frame is arriving whose bytes the link can place behind the first kPlacedHead
   // (LinkTraits::placed_payload): FrameSink::place() and on_placed(). `release` counts when no bytes are left to come.
@@ -75,6 +75,9 @@ class Service {
   virtual Verdict on_notified(PeerId /*peer*/, std::uint32_t /*value*/) {
     return Verdict::malformed;
   }
+  // A packet that was sent with a note and had to wait has left; `unreachable`: it has not, because the peer is lost.
+  // Called in a pass, before on_lost().
+  virtual void on_left(PeerId /*peer*/, std::uint64_t /*note*/, Result /*result*/) {}
   // The peer is lost; messages posted to it have been completed with `unreachable`. Called in a pass of the control
   // program, before work() and never inside a call of ServicePort, so a service may change any state of its own.
   // ServicePort::is_lost() is true before that.

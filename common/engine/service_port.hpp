@@ -1,10 +1,10 @@
-// ServicePort: a service's access to the NI (engine/service.hpp): frames to and from peers, the receive buffers that it
+// ServicePort: a service's access to the NI (engine/service.hpp): frames to and from peers, the credits that it
 // holds, and its turn in the control program. The engine's is Services (engine/services.hpp); a test may have its own.
 //
 //   ServicePort& port = ni.services();
 //   port.attach(ServiceId::test, &service);
 //   { const ServicePort::Access access(port);                  // the service's host side
-//     if (!port.try_send(peer, ServiceId::test, slices, 2)) port.post(peer, message); }
+//     if (!port.try_send(peer, ServiceId::test, slices, 2)) port.packets().send(peer, std::move(packet)); }
 //   { const ServicePort::Visit visit(port);                    // Access, and then the queued work
 //     memory.put(peer, source, nullptr, address, region, size, &operation); }      // operation.done(), perhaps
 //
@@ -18,9 +18,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "engine/outcomes.hpp"
+#include "engine/packet_port.hpp"
 #include "engine/service.hpp"
 #include "engine/waiting.hpp"
 #include "link/link.hpp"
@@ -101,20 +103,17 @@ class ServicePort {
   virtual bool try_send(PeerId peer, ServiceId id, const Slice* slices, int count,
                         bool more = false) noexcept = 0;
   virtual void flush(PeerId peer) noexcept = 0;
-  // Sends a frame of type `service` or `service_data` as soon as possible; message.type is its type, message.tag
-  // the service's id. The control program calls done(), with Access held.
-  virtual void post(PeerId peer, Message& message) = 0;
+  // Frames that may wait for a credit or room, and frames that are kept.
+  virtual PacketPort& packets() noexcept = 0;
   // Sends a frame of type `service_data` now. Returns false, and does nothing, if the link has no room.
   virtual bool try_send_data(PeerId peer, ServiceId id, const Slice* slices,
                              int count) noexcept = 0;
-  // Takes back a message that post() has not sent yet; done() is not called.
-  virtual void withdraw(PeerId peer, Message& message) noexcept = 0;
   // Sends a frame of type `service_ack` that is no reply to a `service` frame: at most kServiceAckRoom
   // bytes. The service itself must bound their number.
   virtual void control(PeerId peer, ServiceId id, const void* payload, std::size_t size) = 0;
   // False: frames to the peer wait for a credit, and for nothing else.
   virtual bool has_credit(PeerId peer) const noexcept = 0;
-  // Frees the receive buffer of a frame that on_frame() kept with Verdict::hold.
+  // Returns the credit of a frame for which on_frame() returned Verdict::hold.
   virtual void release(PeerId peer) = 0;
   // Does so and answers the frame with at most kServiceAckRoom bytes.
   virtual void ack(PeerId peer, ServiceId id, const void* payload, std::size_t size) = 0;

@@ -8,6 +8,7 @@ namespace lfc {
 void Services::attach(ServiceId id, Service* service) noexcept {
   const SendLock::Guard guard(lock_);
   services_[service_index(id)] = service;
+  if (service == nullptr) packets_.drop_all(id);
   awake_ &= ~(1u << service_index(id));
 }
 
@@ -19,24 +20,12 @@ bool Services::try_send(PeerId id, ServiceId service, const Slice* slices, int c
                       more) == Sender::Attempt::sent;
 }
 
-void Services::post(PeerId id, Message& message) {
-  Peer& peer = peers_.at(id);
-  const bool reply = message.type == FrameType::service_data;
-  sender_.post(peer, reply ? peer.services : peer.waiting, message);
-}
-
 bool Services::try_send_data(PeerId id, ServiceId service, const Slice* slices,
                              int count) noexcept {
   Peer& peer = peers_.at(id);
   return peer.state == Peer::State::connected &&
          sender_.send(peer, FrameType::service_data, static_cast<std::uint8_t>(service), slices,
                       count) == Sender::Attempt::sent;
-}
-
-void Services::withdraw(PeerId id, Message& message) noexcept {
-  Peer& peer = peers_.at(id);
-  if (peer.waiting.front() == &message) peer.stall_counted = false;
-  peer.waiting.remove(message);
 }
 
 void Services::control(PeerId id, ServiceId service, const void* payload, std::size_t size) {
@@ -68,7 +57,9 @@ bool Services::accept(Peer& peer, Meta meta, std::span<const std::byte> payload)
   if (meta.tag >= kServices) return false;
   Service::Verdict verdict = Service::Verdict::release;
   if (Service* service = services_[meta.tag]; service != nullptr) {
+    packets_.begin_frame(peer);
     verdict = service->on_frame(peer.id, meta.type, payload);
+    packets_.end_frame();
   } else {
     // The service has ended here, so no rank waits for frames that were under way.
     counters_.add(Counter::frames_dropped);
@@ -104,7 +95,7 @@ bool Services::notified(Peer& peer, std::uint32_t word) {
 }
 
 void Services::run() {
-  report_losses();
+  report_packets_and_losses();
   std::uint32_t awake = std::exchange(awake_, 0u);
   for (; awake != 0; awake &= awake - 1) {
     const auto index = static_cast<std::size_t>(std::countr_zero(awake));
@@ -120,13 +111,22 @@ void Services::on_lost(Peer& peer) {
   activity_.leave_over();
 }
 
-// A service that handles a loss may send, and so find the next one.
-void Services::report_losses() {
-  while (!lost_.empty()) {
-    for (const PeerId peer : std::exchange(lost_, {}))
+// A service that handles a packet or a loss may send, and so find the next loss. The packets that end by a loss come
+// before it.
+void Services::report_packets_and_losses() {
+  do {
+    const std::vector<PeerId> lost = std::exchange(lost_, {});
+    WaitingQueue left = packets_.take_left();
+    while (Waiting* item = left.pop()) {
+      auto* const ended = static_cast<WaitingPacket*>(item);
+      const Packet owner(ended);
+      if (Service* service = services_[ended->tag]; service != nullptr)
+        service->on_left(ended->peer, ended->note, ended->result);
+    }
+    for (const PeerId peer : lost)
       for (Service* service : services_)
         if (service != nullptr) service->on_lost(peer);
-  }
+  } while (!lost_.empty());
 }
 
 }  // namespace lfc

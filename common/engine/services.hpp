@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/own_section.hpp"
+#include "engine/packets.hpp"
 #include "engine/sender.hpp"
 #include "engine/service_port.hpp"
 
@@ -28,6 +29,7 @@ class Services final : public ServicePort, private PeerTable::Watcher {
       : ServicePort(lock, identity, counters, outcomes),
         peers_(peers),
         sender_(sender),
+        packets_(peers, sender, counters),
         activity_(activity) {
     peers.add_watcher(*this);
   }
@@ -58,9 +60,8 @@ class Services final : public ServicePort, private PeerTable::Watcher {
   void flush(PeerId peer) noexcept override {
     if (Link* link = peers_.at(peer).link; link != nullptr) link->flush();
   }
-  void post(PeerId peer, Message& message) override;
+  PacketPort& packets() noexcept override { return packets_; }
   bool try_send_data(PeerId peer, ServiceId id, const Slice* slices, int count) noexcept override;
-  void withdraw(PeerId peer, Message& message) noexcept override;
   void control(PeerId peer, ServiceId id, const void* payload, std::size_t size) override;
   bool has_credit(PeerId peer) const noexcept override;
   void release(PeerId peer) override { sender_.release(peers_.at(peer)); }
@@ -81,15 +82,16 @@ class Services final : public ServicePort, private PeerTable::Watcher {
   bool placed(Peer& peer, Meta meta, const Placing& frame);
   // `word`: as notification_word() makes it.
   bool notified(Peer& peer, std::uint32_t word);
-  // Reports lost peers to the services, and calls work() of those that have been woken.
+  // Reports packets that have left and lost peers to the services, and calls work() of those that have been woken.
   void run();
 
  private:
   void on_lost(Peer& peer) override;
-  void report_losses();
+  void report_packets_and_losses();
 
   PeerTable& peers_;
   Sender& sender_;
+  Packets packets_;
   Activity& activity_;
   std::array<Service*, kServices> services_{};
   std::vector<PeerId> lost_;  // the services do not know it yet

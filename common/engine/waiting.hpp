@@ -1,6 +1,6 @@
 // Waiting: items in a queue towards a peer. The queue is intrusive, so waiting allocates nothing.
 //
-//   Message message;                       // the host's, lent until done()
+//   Message message;                       // the host's, lent until done(); packets of services: engine/packet.hpp
 //   message.slices[0] = {data, size};
 //   message.done = [](Message* self, Result result) { ... };
 //   queue.push(message);
@@ -24,16 +24,21 @@ struct Waiting {
   Kind kind;
 };
 
-// A message of the host or of a service, owned by it, lent to the NI from post() until done().
-struct Message : Waiting {
+// WaitingFrame: a message or a packet (engine/packet.hpp).
+struct WaitingFrame : Waiting {
+  using Waiting::Waiting;
+  FrameType type = FrameType::message;
+  std::uint8_t tag = 0;
+};
+
+// A message of the host, owned by it, lent to the NI from post() until done().
+struct Message : WaitingFrame {
   static constexpr int kMaxSlices = 2;
-  Message() noexcept : Waiting(Kind::message) {}
+  Message() noexcept : WaitingFrame(Kind::message) {}
   void (*done)(Message* self, Result result) = nullptr;
   std::array<Slice, kMaxSlices> slices{};
   std::uint8_t slice_count = 0;
-  std::uint8_t tag = 0;
-  FrameType type = FrameType::message;  // or a service's; the control program calls its done()
-  Result result = Result::ok;           // written by the NI when the message is finished
+  Result result = Result::ok;  // written by the NI when the message is finished
 };
 
 // Work for the host that the control program has found (engine/host_call.hpp).

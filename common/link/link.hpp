@@ -39,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shared_bytes.hpp"
 #include "lfc/numbers.h"
 #include "link/traits.hpp"
 #include "wire/address.hpp"
@@ -98,6 +99,17 @@ struct Placing {
   std::span<const std::byte> head;  // kPlacedHead of them
   std::size_t landed;
   std::size_t left;
+};
+
+// Lends the buffers of a link to services that keep frames (LinkTraits::lender).
+class FrameLender {
+ public:
+  // Called inside FrameSink::on_frame(), with bytes of its payload: returns an owner of them, so that they stay where
+  // they are after the call. None: this buffer is not lent.
+  virtual SharedBytes lend(PeerId peer, std::span<const std::byte> bytes) = 0;
+
+ protected:
+  ~FrameLender() = default;
 };
 
 // Receives what links deliver. Implemented by the NI and by test fixtures.

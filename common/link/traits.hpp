@@ -47,6 +47,8 @@ struct LinkTraits {
   // Bytes of the largest `service` frame, if larger ones than others may go because their bytes are placed
   // (FrameSink::place); else 0.
   std::size_t placed_payload = 0;
+  // Lends the link's buffers, so that frames can be kept without a copy; null: the link does not.
+  class FrameLender* lender = nullptr;
   // put_notified() works: a put and a notification in one request, which the target's device reports.
   bool notified_puts = false;
   // Registering memory pins or maps pages: a registration is worth keeping for the next use.

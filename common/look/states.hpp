@@ -31,7 +31,7 @@ enum class PeerState : std::uint8_t { LFC_PEER_STATES(LFC_VALUE) };
 inline constexpr std::array kWordsOfPeerState{LFC_PEER_STATES(LFC_WORD)};
 
 // Items of a queue of the engine (engine/waiting.hpp).
-enum class WaitingKind : std::uint8_t { message, operation, service, call };
+enum class WaitingKind : std::uint8_t { message, operation, service, call, packet };
 
 // Actions of the helper thread (engine/watchdog.hpp): it waits for the time, and arrivals do not matter; it waits for
 // an arrival, or for the time; it runs the control program.

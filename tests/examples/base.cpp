@@ -16,6 +16,7 @@
 #include "base/name_table.hpp"
 #include "base/named_pool.hpp"
 #include "base/prefetch.hpp"
+#include "base/shared_bytes.hpp"
 #include "base/spares.hpp"
 #include "base/sparse_table.hpp"
 #include "base/stored_words.hpp"
@@ -117,6 +118,9 @@ struct Carrier {
 };
 void sparse_table(std::uint32_t ranks) {
 #include "common/base/sparse_table.hpp.example"
+}
+void shared_bytes(void (*fill)(std::byte*, std::size_t)) {
+#include "common/base/shared_bytes.hpp.example"
 }
 void spares() {
 #include "common/base/spares.hpp.example"

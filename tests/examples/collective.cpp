@@ -145,8 +145,8 @@ void membership(const std::vector<ProcessName>& names, const std::vector<std::ui
 #include "common/services/multicast/protocol/membership.hpp.example"
 }
 
-void packets(MulticastStats& stats, const MulticastHeader& header,
-             std::shared_ptr<MulticastStore> store) {
+void packets(MulticastStats& stats, ServicePort& port, PeerId from, const MulticastHeader& header,
+             std::span<const std::byte> bytes, std::shared_ptr<MulticastStore> store) {
 #include "common/services/multicast/protocol/packets.hpp.example"
 }
 

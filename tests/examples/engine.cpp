@@ -20,6 +20,9 @@
 #include "engine/ni_thread.hpp"
 #include "engine/open.hpp"
 #include "engine/outcomes.hpp"
+#include "engine/packet.hpp"
+#include "engine/packet_port.hpp"
+#include "engine/packets.hpp"
 #include "engine/peer_table.hpp"
 #include "engine/process_ni.hpp"
 #include "engine/receiver.hpp"
@@ -134,7 +137,23 @@ void remote_target(RegionTable& regions, Sender& sender, Peer& peer, Meta meta,
 #include "common/engine/remote_target.hpp.example"
 }
 
-void service_port(Ni& ni, Service& service, PeerId peer, const Slice* slices, Message& message,
+void packet(PacketPort& packets, PeerId peer, std::uint64_t header, const void* data,
+            std::size_t size, std::uint64_t note, void (*wait_for)(std::uint64_t)) {
+  {
+#include "common/engine/packet.hpp.example"
+  }
+}
+
+void packet_port(ServicePort& port, PeerId peer, std::span<const std::byte> payload) {
+#include "common/engine/packet_port.hpp.example"
+}
+
+void packets_of_engine(PeerTable& peers, Sender& sender, Counters& counters, const Peer& peer,
+                       Service* service, FrameType type, std::span<const std::byte> payload) {
+#include "common/engine/packets.hpp.example"
+}
+
+void service_port(Ni& ni, Service& service, PeerId peer, const Slice* slices, Packet packet,
                   MemoryPort& memory, const void* source, std::uint64_t address,
                   const RegionHandle& region, std::size_t size, Operation& operation) {
 #include "common/engine/service_port.hpp.example"

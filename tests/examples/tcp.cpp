@@ -55,7 +55,7 @@ void active_connections(ActiveConnections& active, Connection& connection) {
 #include "common/link/tcp/active_connections.hpp.example"
 }
 
-void inbox(Inbox& inbox, std::size_t need, std::size_t& taken) {
+void inbox(Inbox& inbox, std::size_t need, std::size_t& taken, std::span<const std::byte> payload) {
 #include "common/link/tcp/inbox.hpp.example"
 }
 

@@ -84,7 +84,9 @@ void protocol(Flavor flavor, WindowControl* control, std::byte* base, std::uint6
 }
 
 void reply(Reply& reply, const WindowHead& head, const ExposedMemory* memory,
-           std::span<const Run> runs, std::vector<std::byte>& frame) {
+           std::span<const Run> runs, std::size_t room,
+           std::span<std::byte> (*buffer_of)(std::size_t),
+           void (*send)(const WindowReply&, std::span<std::byte>)) {
 #include "common/services/windows/protocol/reply.hpp.example"
 }
 

@@ -204,11 +204,11 @@ int run_multicast(const CommandLine& command) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::printf("lfc_sim: %" PRIu64 " seeds, %" PRIu64
               " failed, nodes=%u window=%u groups=%u shape=%s: multicasts=%" PRIu64
-              " deliveries=%" PRIu64 " unicasts=%" PRIu64 " forwarded=%" PRIu64 " copied=%" PRIu64
+              " deliveries=%" PRIu64 " unicasts=%" PRIu64 " forwarded=%" PRIu64 " kept=%" PRIu64
               " blocked=%" PRIu64 " waits=%" PRIu64 " stored=%" PRIu64 " deadlocks=%" PRIu64
               " ticks=%" PRIu64 " seconds=%.1f\n",
               command.seeds, failed, options.nodes, options.window, options.groups, shape.c_str(),
-              sum.multicasts, sum.deliveries, sum.unicasts, sum.forwarded, sum.copied, sum.blocked,
+              sum.multicasts, sum.deliveries, sum.unicasts, sum.forwarded, sum.kept, sum.blocked,
               sum.waits, sum.stored, sum.deadlocks, sum.ticks, seconds.count());
   return failed == 0 ? 0 : 1;
 }

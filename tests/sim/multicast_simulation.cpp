@@ -115,7 +115,7 @@ void MulticastCounts::add(const MulticastCounts& other) noexcept {
   deliveries += other.deliveries;
   unicasts += other.unicasts;
   forwarded += other.forwarded;
-  copied += other.copied;
+  kept += other.kept;
   blocked += other.blocked;
   deadlocks += other.deadlocks;
   links_used += other.links_used;
@@ -287,12 +287,12 @@ void MulticastSimulation::check_end() {
 }
 
 MulticastCounts MulticastSimulation::counts() {
-  counts_.forwarded = counts_.copied = counts_.blocked = 0;
+  counts_.forwarded = counts_.kept = counts_.blocked = 0;
   counts_.links_used = counts_.packets = counts_.recoveries = counts_.recovery_packets = 0;
   counts_.links = std::uint64_t{options_.nodes} * (options_.nodes - 1);
   for (auto& host : hosts_) {
     counts_.forwarded += host->multicast->stats().forwarded;
-    counts_.copied += host->multicast->stats().copied;
+    counts_.kept += host->multicast->stats().kept;
     counts_.blocked += host->multicast->stats().blocked;
     const Counters& counters = world_.ni(host->node).counters();
     counts_.stored = std::max(counts_.stored, host->multicast->stats().most_stored);

@@ -41,7 +41,7 @@ struct MulticastCounts {
   std::uint64_t deliveries = 0;
   std::uint64_t unicasts = 0;
   std::uint64_t forwarded = 0;
-  std::uint64_t copied = 0;
+  std::uint64_t kept = 0;
   std::uint64_t blocked = 0;
   std::uint64_t deadlocks = 0;
   // The thesis' Table 5.2.

@@ -24,6 +24,11 @@ Link::Start Connections::may_start(PeerId peer, Connection*& connection) const n
   return connection->operations < limits::kTcpOperations ? Link::Start::done : Link::Start::again;
 }
 
+SharedBytes Connections::lend(PeerId peer, std::span<const std::byte> bytes) {
+  Connection* const connection = established(peer);
+  return connection == nullptr ? SharedBytes() : connection->in.lend(bytes);
+}
+
 Connection& Connections::adopt(Socket socket, State state) {
   if (connections_.empty())
     waiting.timer().run(std::max(Silence::interval(options.peer_timeout), Silence::Duration(1)));

@@ -29,7 +29,7 @@ struct Slot {
   Connection* connection = nullptr;  // with `live`
 };
 
-class Connections {
+class Connections final : public FrameLender {
  public:
   struct Options {
     std::chrono::milliseconds connect_timeout;
@@ -50,6 +50,7 @@ class Connections {
     Connection* connection = slots_[peer].connection;
     return connection != nullptr && connection->is(State::established) ? connection : nullptr;
   }
+  SharedBytes lend(PeerId peer, std::span<const std::byte> bytes) override;
   bool setting_up(PeerId peer) const noexcept;
   // `done`: a connection with room for one more operation.
   Link::Start may_start(PeerId peer, Connection*& connection) const noexcept;

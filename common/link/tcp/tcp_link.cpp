@@ -57,7 +57,9 @@ TcpLink::TcpLink(const TcpOptions& options, const Identity& identity, FrameSink&
       unauthenticated_(connections_, counters, socket_options_, options_.warning),
       handshake_({connections_, sending_, unauthenticated_, routes_, *this, sink, counters,
                   identity_, socket_options_, options_.interface.address, options_.notice}),
-      timeouts_(connections_, sending_, active_, unauthenticated_, handshake_) {}
+      timeouts_(connections_, sending_, active_, unauthenticated_, handshake_) {
+  traits_.lender = &connections_;
+}
 
 bool TcpLink::open(std::string& why_not) {
   std::vector<Interface> addresses{options_.interface};

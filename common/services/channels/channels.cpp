@@ -1,28 +1,19 @@
 #include "services/channels/channels.hpp"
 
-#include <new>
-
 namespace lfc::channels {
-namespace {
 
-// PostedNote: a note that waits for room or a credit.
-struct PostedNote : Message {
-  PostedNote(std::uint8_t tag_of_notes, const NoteFrame& note_frame) : frame(note_frame) {
-    slices[0] = {&frame, sizeof frame};
-    slice_count = 1;
-    tag = tag_of_notes;
-    done = [](Message* self, Result) { delete static_cast<PostedNote*>(self); };
-  }
-  NoteFrame frame;
-};
-
-}  // namespace
+static_assert(sizeof(NoteFrame) <= Packet::kHead);
 
 // The note is lost if memory is short.
-void Channels::send(std::uint32_t peer, const Note& note) {
+void Channels::send(std::uint32_t peer, const Note& note) try {
   const NoteFrame frame{.note = note};
   if (send_now(peer, {&frame, sizeof frame}, {})) return;
-  if (auto* const posted = new (std::nothrow) PostedNote(tag_, frame)) ni_.post(peer, *posted);
+  const Ni::Access access(ni_);
+  PacketPort& packets = ni_.services().packets();
+  Packet packet = packets.make_message(tag_);
+  packet.set_head(&frame, sizeof frame);
+  packets.send(peer, std::move(packet));
+} catch (const std::bad_alloc&) {
 }
 
 void Channels::on_note(PeerId from, const std::byte* frame, std::size_t size) {

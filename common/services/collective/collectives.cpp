@@ -323,7 +323,7 @@ void Collectives::describe(char* text, std::size_t size) {
   line.add("multicast_sent", stats.sent);
   line.add("forwarded", stats.forwarded);
   line.add("taken", stats.taken);
-  line.add("copied", stats.copied);
+  line.add("kept", stats.kept);
   line.add("blocked", stats.blocked);
   line.add("early", stats.early);
   line.add("stored", stats.stored);

@@ -32,7 +32,7 @@ std::uint32_t TreeNode::lost_member() const {
   const ServicePort::Access access(position_.multicast.port());
   const std::uint32_t size = position_.members().size();
   for (std::uint32_t member = 0; member < size; ++member) {
-    const PeerId peer = position_.multicast.peer(*position_.group, member);
+    const PeerId peer = position_.group->peers[member];
     if (peer != kNoPeer && position_.multicast.port().is_lost(peer)) return member;
   }
   return size;
@@ -40,7 +40,7 @@ std::uint32_t TreeNode::lost_member() const {
 
 bool TreeNode::knows(std::uint32_t member) const {
   const ServicePort::Access access(position_.multicast.port());
-  return position_.multicast.peer(*position_.group, member) != kNoPeer;
+  return position_.group->peers[member] != kNoPeer;
 }
 
 void TreeNode::set_peer(std::uint32_t member, PeerId peer) {

@@ -25,33 +25,32 @@ void Departures::link(PeerId peer) {
 
 void Departures::post(MulticastPacket& packet, PeerId peer) {
   ++stats_.blocked;
+  Packet frame = port_.packets().make(id_);  // before any change, because it may throw
   MulticastSend* send = free_sends_;
   if (send != nullptr) {
     free_sends_ = send->next_free;
   } else {
     send = sends_.emplace_back(std::make_unique<MulticastSend>()).get();
-    send->owner = this;
+    send->number = static_cast<std::uint32_t>(sends_.size() - 1);
   }
   send->packet = &packet;
   send->peer = peer;
-  send->type = FrameType::service;
-  send->tag = static_cast<std::uint8_t>(id_);
-  send->slices = {{{&packet.header, sizeof packet.header}, {packet.data, packet.size}}};
-  send->slice_count = packet.size == 0 ? 1 : 2;
-  send->done = [](Message* message, Result) {
-    auto& it = *static_cast<MulticastSend*>(message);
-    it.owner->sent(it);
-  };
+  static_assert(sizeof packet.header <= Packet::kHead);
+  frame.set_head(&packet.header, sizeof packet.header);
+  if (packet.body)
+    frame.share(packet.body);
+  else
+    frame.lend({packet.data, packet.size});
   ++packet.unsent;
   if (recovers(packet.header)) rescue_->wait(*send);
-  port_.post(peer, *send);
+  if (port_.packets().send(peer, std::move(frame), note_of(*send))) sent(*send);
   if (options_.recovery == Suspicion::immediate) rescue_->start();
 }
 
 void Departures::send(PeerId peer, const MulticastHeader& header,
                       std::span<const std::byte> bytes) {
   if (try_send(peer, header, bytes)) return;
-  MulticastPacket& packet = packets_.copy(kNoPeer, header, bytes);
+  MulticastPacket& packet = packets_.make(kNoPeer, header, port_.packets().bytes().copy(bytes));
   packet.unsent = 1;  // this function
   post(packet, peer);
   --packet.unsent;
@@ -70,7 +69,6 @@ void Departures::sent(MulticastSend& send) {
 void Departures::withdraw() {
   for (const auto& send : sends_) {
     if (send->packet == nullptr) continue;
-    port_.withdraw(send->peer, *send);
     if (--send->packet->unsent == 0 && !send->packet->kept) delete send->packet;
   }
 }

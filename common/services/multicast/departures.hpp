@@ -1,11 +1,11 @@
-// Departures: the part of Multicast that sends to a child, at once or when it has a credit. It keeps receive buffer and
-// memory of a packet until the packet has been sent to all children.
+// Departures: the part of Multicast that sends to a child, at once or when it has a credit. It keeps credit and memory
+// of a packet until the packet has been sent to all children.
 //
 //   Departures departures(port, ServiceId::multicast, options, packets, stats);
 //   if (!departures.try_send(peer, header, bytes)) departures.post(packet, peer);   // ++packet.unsent
-//   departures.settle(packet);                // after each change: frees buffer and memory when no longer needed
+//   departures.settle(packet);                // after each change: frees credit and memory when no longer needed
 //
-// Invariants: a packet's receive buffer is given back exactly once, when all children have been sent to, whether it is
+// Invariants: a packet's credit is given back exactly once, when all children have been sent to, whether it is
 // kept or not (tests/unit/services/multicast/port_test.cpp); sends that wait when Multicast ends are never sent
 // (multicast_test.cpp, "packets that wait for credits end with their service").
 // Threads: as Multicast.
@@ -26,9 +26,9 @@ namespace lfc {
 class Departures;
 class Rescue;  // services/multicast/rescue.hpp
 
-// MulticastSend: one child that a packet waits for.
-struct MulticastSend : Message {
-  Departures* owner = nullptr;
+// MulticastSend: one child that a packet waits for. Its number + 1 is the note of the engine's packet.
+struct MulticastSend {
+  std::uint32_t number = 0;
   MulticastPacket* packet = nullptr;  // while it waits
   MulticastSend* next_free = nullptr;
   PeerId peer = kNoPeer;
@@ -36,6 +36,10 @@ struct MulticastSend : Message {
   MulticastSend* next_blocked = nullptr;
   MulticastSend* previous_blocked = nullptr;
 };
+
+inline std::uint64_t note_of(const MulticastSend& send) noexcept {
+  return std::uint64_t{send.number} + 1;
+}
 
 class Departures {
  public:
@@ -57,14 +61,15 @@ class Departures {
   void send(PeerId peer, const MulticastHeader& header, std::span<const std::byte> bytes);
   // Ends a send that waited: it has gone, or never will.
   void sent(MulticastSend& send);
-  // Withdraws all sends that wait; a packet is deleted with the last of them.
+  void sent(std::uint64_t note) { sent(*sends_[note - 1]); }
+  // Forgets all sends that wait, whose packets the engine drops; a packet is deleted with the last of them.
   void withdraw();
 
-  // Frees the parts that the packet no longer needs: the receive buffer, then the packet itself.
+  // Frees the parts that the packet no longer needs: the credit, then the packet itself.
   void settle(MulticastPacket& packet);
-  // Counts the packet as stored, and frees its receive buffer, however long the packet stays.
+  // Counts the packet as stored, and gives its credit back, however long the packet stays.
   void store(MulticastPacket& packet);
-  // Frees the receive buffer of a packet: the tree parent gets its credit, or an escape path its buffer.
+  // Gives the credit of a packet back: to the tree parent, or to an escape path as its buffer.
   void give_back(PeerId from, const MulticastHeader& header);
 
   // Whether packets of the tree may wait in a circle, from which Rescue frees them.

@@ -16,11 +16,14 @@ bool MulticastGroup::is_sound(const ServicePort& port, PeerId from,
 MulticastGroups::MulticastGroups(std::size_t early)
     : early_store_(std::make_shared<MulticastStore>(early)) {}
 
-MulticastGroups::~MulticastGroups() {
+MulticastGroups::~MulticastGroups() { drop_packets(); }
+
+void MulticastGroups::drop_packets() noexcept {
   for (auto& [key, list] : early_)
     for (MulticastPacket* packet : list) delete packet;
+  early_.clear();
   for (auto& [key, group] : joined_)
-    for (MulticastPacket* packet : group->deferred) delete packet;
+    for (MulticastPacket* packet : std::exchange(group->deferred, {})) delete packet;
 }
 
 MulticastGroup* MulticastGroups::add(std::unique_ptr<MulticastGroup> group) {

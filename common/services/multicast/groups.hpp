@@ -79,6 +79,8 @@ class MulticastGroups {
   const std::shared_ptr<MulticastStore>& early_store() const noexcept { return early_store_; }
   // Returns and removes the packets that came for the group before it was joined, in order.
   Packets take_early(std::uint64_t key);
+  // Deletes the packets that wait here.
+  void drop_packets() noexcept;
 
  private:
   std::unordered_map<std::uint64_t, std::unique_ptr<MulticastGroup>> joined_;

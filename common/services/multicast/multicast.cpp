@@ -26,12 +26,12 @@ Multicast::Multicast(ServicePort& port, const Options& options, ServiceId id)
   port_.attach(id_, this);
 }
 
+// The engine drops its packets before the memory to which they refer ends. The bytes of those that stay are its own.
 Multicast::~Multicast() {
-  {
-    const ServicePort::Access access(port_);
-    departures_.withdraw();
-  }
   port_.attach(id_, nullptr);
+  const ServicePort::Access access(port_);
+  departures_.withdraw();
+  groups_.drop_packets();
 }
 
 // --- Groups ---
@@ -85,10 +85,6 @@ void Multicast::set_peer(Group& group, std::uint32_t member, PeerId peer) {
   if (peer == kNoPeer || port_.is_lost(peer)) give_up(group);
 }
 
-PeerId Multicast::peer(const Group& group, std::uint32_t member) const noexcept {
-  return group.peers[member];
-}
-
 bool Multicast::recovered() const noexcept {
   return departures_.rescue() == nullptr || departures_.rescue()->idle();
 }
@@ -107,10 +103,7 @@ void Multicast::send(Group& group, MulticastHeader header, std::span<const std::
     ++stats_.sent;
     if (departures_.try_send(group.peers[child], header, bytes)) continue;
     if (packet == nullptr) {
-      packet = &packets_.make(0);
-      packet->header = header;
-      packet->data = bytes.data();
-      packet->size = bytes.size();
+      packet = &packets_.make(header, bytes);
       packet->origin_unsent = &unsent;
       packet->unsent = 1;  // this function
       unsent.fetch_add(1, std::memory_order_relaxed);
@@ -143,8 +136,8 @@ void Multicast::release(Packet& packet) {
 //
 // | packet | replayed | bytes are in                               | free_buffer()                                  |
 // | ------ | -------- | ------------------------------------------ | ---------------------------------------------- |
-// | null   | false    | the receive buffer of a frame              | returns the buffer                             |
-// | set    | false    | that, and a copy made by copy_once()       | leaves the credit to the copy, and settles it  |
+// | null   | false    | the frame                                  | returns the credit                             |
+// | set    | false    | that, and a packet made by keep_once()     | leaves the credit to it, and settles it        |
 // | set    | true     | a packet that set_aside() stored           | does nothing: replay() settles the packet      |
 struct Multicast::Arrival {
   PeerId from;
@@ -153,9 +146,9 @@ struct Multicast::Arrival {
   Packet* packet = nullptr;
   bool replayed = false;
 
-  Packet& copy_once(MulticastPackets& packets, const Group& group) {
+  Packet& keep_once(MulticastPackets& packets, ServicePort& port, const Group& group) {
     if (packet == nullptr) {
-      packet = &packets.copy(from, header, bytes);
+      packet = &packets.make(from, header, port.packets().keep(bytes));
       packet->store = group.store;
       packet->unsent = 1;  // accept(), until free_buffer()
       packet->holds_credit = true;
@@ -203,7 +196,7 @@ Service::Verdict Multicast::set_aside(std::vector<Packet*>& list,
                                       const std::shared_ptr<MulticastStore>& store, PeerId from,
                                       const MulticastHeader& header,
                                       std::span<const std::byte> bytes) {
-  Packet& packet = packets_.copy(from, header, bytes);
+  Packet& packet = packets_.make(from, header, port_.packets().keep(bytes));
   packet.store = store;
   packet.kept = true;
   packet.holds_credit = true;
@@ -260,14 +253,14 @@ void Multicast::serve(Group& group) {
   return free_buffer(arrival);
 }
 
-// Sends the packet at once to the children that have a credit, and posts a copy for the others.
+// Sends the packet at once to the children that have a credit, and keeps it for the others.
 void Multicast::forward(Group& group, Arrival& arrival) {
   const MulticastHeader& header = arrival.header;
   for (const std::uint32_t child :
        group.membership.children({header.shape, header.fan}, header.origin, group.self)) {
     ++stats_.forwarded;
     if (!departures_.try_send(group.peers[child], header, arrival.bytes))
-      departures_.post(arrival.copy_once(packets_, group), group.peers[child]);
+      departures_.post(arrival.keep_once(packets_, port_, group), group.peers[child]);
   }
 }
 
@@ -276,7 +269,7 @@ bool Multicast::give_to_receiver(Group& group, Arrival& arrival) {
   ++stats_.taken;
   const Receiver::Reception reception = group.receiver->take(arrival.header, arrival.bytes);
   if (reception == Receiver::Reception::keep) {
-    Packet& packet = arrival.copy_once(packets_, group);
+    Packet& packet = arrival.keep_once(packets_, port_, group);
     packet.kept = true;
     group.receiver->keep(packet);
   }
@@ -290,8 +283,8 @@ void Multicast::extend_escapes(const Arrival& arrival) {
     departures_.rescue()->join_backlog(*arrival.packet);
 }
 
-// `release`: the engine returns the credit of the frame. `hold`: the engine does not, because the copy still has the
-// credit, or give_back() has just returned it or given the receive buffer to an escape buffer.
+// `release`: the engine returns the credit of the frame. `hold`: the engine does not, because the packet still has
+// it, or give_back() has just returned it or made an escape buffer of it.
 Service::Verdict Multicast::free_buffer(const Arrival& arrival) {
   if (arrival.replayed) return Verdict::release;  // replay() does not use it
   if (arrival.packet != nullptr) {
@@ -305,6 +298,8 @@ Service::Verdict Multicast::free_buffer(const Arrival& arrival) {
 }
 
 // --- Loss ---
+
+void Multicast::on_left(PeerId, std::uint64_t note, Result) { departures_.sent(note); }
 
 void Multicast::on_lost(PeerId peer) {
   if (departures_.rescue() != nullptr) departures_.rescue()->lose(peer);

@@ -2,8 +2,8 @@
 //
 // Children and receiver get a packet from the link's own memory. It is sent at once to each child that has a
 // credit, and the receiver may take it on the spot; then it is never copied. If a child has no credit, or the
-// receiver is not ready, the packet is copied once into a buffer of the NI, which serves both. Its receive buffer
-// (and so the tree parent's credit) is free when it has been sent to all children, whether it has been taken or
+// receiver is not ready, the packet is kept once for both: in the link's buffer if the link lends it, else as a
+// copy. The tree parent gets its credit back when it has been sent to all children, whether it has been taken or
 // not. A host that does not take packets delays only its own delivery, and no children, groups or messages
 // (README.md). This needs at most Options::share for each member: users of a group bound how far a member may be
 // ahead.
@@ -84,7 +84,6 @@ class Multicast final : public Service {
   void give_up(Group& group, Reason reason = Reason::loss);
   // Sends that notice to one member, which may not have received it.
   void give_up(Group& group, std::uint32_t member, Reason reason);
-  PeerId peer(const Group& group, std::uint32_t member) const noexcept;
   // Returns a packet that the receiver has kept.
   void release(Packet& packet);
   // Forwards and delivers the packets that have arrived for the group; for Options::forward_in_host.
@@ -101,6 +100,7 @@ class Multicast final : public Service {
 
  private:
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  void on_left(PeerId peer, std::uint64_t note, Result result) override;
   void on_lost(PeerId peer) override;
   bool work() override;
 

@@ -114,14 +114,15 @@ void Rescue::leave_backlog(MulticastPacket& packet) noexcept {
 // --- Sending on escape paths ---
 
 // Sends the oldest send of its tree towards this peer, without a credit. False: the link has no room; the send keeps
-// its place and waits.
+// its place and waits. Or it has left already, which the engine reports soon.
 bool Rescue::send_on(Recovery::EscapePath escape, PeerId peer, MulticastSend& send) {
+  if (!port_.packets().waits(peer, id_, note_of(send))) return false;
   const MulticastPacket& packet = *send.packet;
   const std::array<Slice, 3> slices{{{&escape, sizeof escape},
                                      {&packet.header, sizeof packet.header},
                                      {packet.data, packet.size}}};
   if (!port_.try_send_data(peer, id_, slices.data(), packet.size == 0 ? 2 : 3)) return false;
-  port_.withdraw(peer, send);
+  port_.packets().drop(peer, id_, note_of(send));
   port_.counters().add(Counter::recovery_packets);
   return true;
 }

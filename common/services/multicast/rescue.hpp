@@ -37,7 +37,7 @@ class Rescue final : private Recovery::Out {
              Recovery::EscapePath escape);
   // As Recovery::clear().
   bool clear(Recovery::EscapePath escape, PeerId child) { return recovery_.clear(escape, child); }
-  // Notes that the receive buffer of a packet is free. True: it is an escape buffer now, and no credit may be returned.
+  // Notes that the credit of a packet is free. True: it is an escape buffer now, and must not be returned.
   bool release(const MulticastHeader& header) { return recovery_.release(tree_of(header)); }
   // Sends packets of the tree on the paths whose escape buffers it occupies here: to each child the oldest one.
   void extend(const MulticastHeader& header) { extend(tree_of(header)); }
@@ -49,7 +49,7 @@ class Rescue final : private Recovery::Out {
 
   void wait(MulticastSend& send);
   void went(MulticastSend& send) noexcept;
-  // Adds a packet to its tree's backlog if its receive buffer was free before it had been sent on (it came before its
+  // Adds a packet to its tree's backlog if its credit was free before it had been sent on (it came before its
   // group, or the host forwards it). Later packets of the tree that wait behind it are stored and join as well, because
   // escape paths are only for packets that occupy buffers.
   void join_backlog(MulticastPacket& packet);

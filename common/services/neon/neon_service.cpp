@@ -1,6 +1,7 @@
 #include "services/neon/neon_service.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -35,25 +36,11 @@ bool send_now(ServicePort& port, PeerId peer, const neon::Header& head,
   return port.try_send(peer, ServiceId::neon, plain, data.empty() ? 1 : 2);
 }
 
+constexpr std::uint64_t note_of(std::uint32_t window, neon::Rank rank) noexcept {
+  return std::uint64_t{rank} << 32 | window;
+}
+
 }  // namespace
-
-struct NeonWindow::Waiting : Message {
-  Waiting(NeonWindow& window_, neon::Rank to) : window(window_), rank(to) {
-    slice_count = 1;
-    tag = static_cast<std::uint8_t>(ServiceId::neon);
-    type = FrameType::service;
-    done = [](Message* self, Result) {
-      auto& ended = static_cast<Waiting&>(*self);
-      ended.busy = false;
-      ended.window.port().wake(ServiceId::neon);
-    };
-  }
-
-  NeonWindow& window;
-  const neon::Rank rank;
-  bool busy = false;  // on its way
-  std::vector<std::byte> bytes;
-};
 
 // --- NeonService ---
 
@@ -96,7 +83,7 @@ Service::Verdict NeonService::on_notified(PeerId peer, std::uint32_t key) {
   NeonWindow* const window = stream->window;
   if (window == nullptr) return Verdict::release;
   if (rank_of(window->members_.ranks, peer) != stream->origin) return Verdict::malformed;
-  ++window->received_;
+  ++window->traffic_.received;
   return window->neon_.on_notified(stream->origin, stream->tag, key) ? Verdict::release
                                                                      : Verdict::malformed;
 }
@@ -110,9 +97,17 @@ Service::Verdict NeonService::on_counter_notified(PeerId peer, neon::WindowKey k
     return Verdict::release;  // freed while this was on its way
   const neon::Rank rank = rank_of(window->members_.ranks, peer);
   if (rank == kNoRank) return Verdict::malformed;
-  ++window->received_;
+  ++window->traffic_.received;
   window->neon_.on_window_notified(rank, key.counter);
   return Verdict::release;
+}
+
+void NeonService::on_left(PeerId, std::uint64_t note, Result) {
+  NeonWindow* const window = windows_.find(static_cast<std::uint32_t>(note));
+  if (window == nullptr) return;
+  window->waiting_[note >> 32] = false;
+  // One look at all that is stalled serves all frames that have left in this pass.
+  if (window->neon_.stalled()) port().wake(ServiceId::neon);
 }
 
 void NeonService::on_lost(PeerId peer) {
@@ -135,7 +130,7 @@ NeonWindow::NeonWindow(std::shared_ptr<NeonService> service, std::uint32_t rank,
       rank_(rank),
       members_{std::vector(ranks, kNoPeer), Column<std::uint32_t>(), {}},
       waiting_(ranks),
-      sent_(ranks),
+      traffic_{std::vector<int>(ranks)},
       neon_(ranks, limits, *this),
       writes_(service_, port(), service_->memory_, neon_, rank, ranks) {
   const ServicePort::Access access(port());
@@ -148,12 +143,13 @@ NeonWindow::~NeonWindow() {
   neon::Statistics last = neon_.statistics();
   last.parked = 0;  // freed with the window
   add_statistics(service_->freed_, last);
+  neon_.target().drop_early();  // their bytes are the engine's
   service_->keys_.leave(*this);
   // Left over after the loss of a member: frames to the other members that wait for a credit, and direct writes to
   // them.
-  waiting_.for_each([this](Waiting& waiting) {
-    if (waiting.busy) port().withdraw(members_.peers[waiting.rank], waiting);
-  });
+  for (neon::Rank rank = 0; rank < waiting_.size(); ++rank)
+    if (waiting_[rank])
+      port().packets().drop(members_.peers[rank], ServiceId::neon, note_of(id_, rank));
   writes_.forget();
 }
 
@@ -167,15 +163,11 @@ void NeonWindow::connect(std::span<const PeerId> peers, std::span<const std::uin
     if (peers[rank] >= members_.ranks.size()) members_.ranks.resize(peers[rank] + 1, kNoRank);
     members_.ranks[peers[rank]] = rank;
   }
-  writes_.connect(members_.peers, sent_);
+  writes_.connect(members_.peers, traffic_.sent);
   show_members();
 }
 
-bool NeonWindow::has_room(neon::Rank to) {
-  if (closing_ || to == rank_) return true;
-  const Waiting* const waiting = waiting_.find(to);
-  return waiting == nullptr || !waiting->busy;
-}
+bool NeonWindow::has_room(neon::Rank to) { return closing_ || !waiting_[to]; }
 
 bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const std::byte> list,
                       std::span<const std::byte> data) {
@@ -191,19 +183,18 @@ bool NeonWindow::send(neon::Rank to, const neon::Header& header, std::span<const
     std::vector<std::byte>& frame = own_.emplace_back(sizeof head + list.size() + data.size());
     neon::join_frame(frame.data(), head, list, data);
     port().wake(ServiceId::neon);
-    ++sent_[to];
+    ++traffic_.sent[to];
     return true;
   }
   if (!has_room(to)) return false;
   if (!send_now(port(), members_.peers[to], head, list, data)) {
-    Waiting& waiting = waiting_.at(to, *this, to);
-    waiting.bytes.resize(sizeof head + list.size() + data.size());
-    neon::join_frame(waiting.bytes.data(), head, list, data);
-    waiting.slices[0] = {waiting.bytes.data(), waiting.bytes.size()};
-    waiting.busy = true;
-    port().post(members_.peers[to], waiting);
+    Packet packet = port().packets().make(ServiceId::neon, list.size() + data.size());
+    packet.set_head(&head, sizeof head);
+    if (!list.empty()) std::memcpy(packet.body(), list.data(), list.size());
+    if (!data.empty()) std::memcpy(packet.body() + list.size(), data.data(), data.size());
+    waiting_[to] = !port().packets().send(members_.peers[to], std::move(packet), note_of(id_, to));
   }
-  ++sent_[to];
+  ++traffic_.sent[to];
   return true;
 }
 
@@ -223,7 +214,7 @@ Service::Verdict NeonWindow::receive(PeerId from, const neon::Header& header,
                                      const std::byte* payload, std::size_t size) {
   const neon::Rank rank = rank_of(members_.ranks, from);
   if (rank == kNoRank) return Service::Verdict::malformed;
-  ++received_;
+  ++traffic_.received;
   return neon_.on_frame(rank, header, payload, size) ? Service::Verdict::release
                                                      : Service::Verdict::malformed;
 }
@@ -240,15 +231,14 @@ void NeonWindow::deliver_own() {
   std::deque<std::vector<std::byte>> frames = std::exchange(own_, {});
   for (const std::vector<std::byte>& frame : frames) {
     const auto header = load_pod<neon::Header>(frame.data());
-    ++received_;
+    ++traffic_.received;
     (void)neon_.on_frame(rank_, header, frame.data() + sizeof header, frame.size() - sizeof header);
   }
   if (neon_.stalled()) neon_.pump();
 }
 
 bool NeonWindow::quiet() noexcept {
-  bool waits = false;
-  waiting_.for_each([&](const Waiting& waiting) { waits = waits || waiting.busy; });
+  const bool waits = std::find(waiting_.begin(), waiting_.end(), true) != waiting_.end();
   closing_ = closing_ || (!waits && own_.empty() && writes_.idle() && !neon_.stalled());
   return closing_;
 }

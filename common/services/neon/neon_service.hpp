@@ -25,7 +25,6 @@
 
 #include "base/column.hpp"
 #include "base/limits.hpp"
-#include "base/sparse_table.hpp"
 #include "engine/memory_port.hpp"
 #include "engine/service_port.hpp"
 #include "look/published.hpp"
@@ -60,6 +59,7 @@ class NeonService final : public Service {
   // Service
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
   Verdict on_notified(PeerId peer, std::uint32_t key) override;
+  void on_left(PeerId peer, std::uint64_t note, Result result) override;
   void on_lost(PeerId peer) override;
   bool work() override;
 
@@ -103,15 +103,16 @@ class NeonWindow final : public MappedPeers {
 
   // True: nothing waits to be sent. After the first true, nothing more is sent.
   bool quiet() noexcept;
-  // Frames sent to each rank, and received from all.
-  std::span<const int> sent() const noexcept { return sent_; }
-  int received() const noexcept { return received_; }
+  struct Traffic {
+    std::vector<int> sent;  // frames, by rank
+    int received = 0;       // frames of all
+  };
+  const Traffic& traffic() const noexcept { return traffic_; }
 
  private:
   friend class NeonService;
   template <class>
   friend struct Insight;  // lfc-look
-  struct Waiting;         // a frame that waits for a credit
   struct Members {
     std::vector<PeerId> peers;      // by rank
     Column<std::uint32_t> names;    // by rank: the window's name there
@@ -121,6 +122,9 @@ class NeonWindow final : public MappedPeers {
   bool send(neon::Rank to, const neon::Header& header, std::span<const std::byte> list,
             std::span<const std::byte> data) override;
   bool has_room(neon::Rank to) override;
+  SharedBytes keep(std::span<const std::byte> bytes) override {
+    return port().packets().keep(bytes);
+  }
   bool can_write(neon::Rank to) const override { return writes_.can(to); }
   bool write(neon::Rank to, const neon::Token& token, std::uint64_t offset,
              neon::Operation& op) override {
@@ -145,11 +149,10 @@ class NeonWindow final : public MappedPeers {
   const std::uint32_t rank_;
   std::uint32_t id_ = 0;
   Members members_;
-  SparseTable<Waiting> waiting_;
+  std::vector<bool> waiting_;               // by rank: a frame waits for a credit
   std::deque<std::vector<std::byte>> own_;  // frames to this process itself
   bool has_lost_ = false;
-  std::vector<int> sent_;
-  int received_ = 0;
+  Traffic traffic_;
   bool closing_ = false;
   neon::Neon neon_;
   NeonWrites writes_;

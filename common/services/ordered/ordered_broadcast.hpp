@@ -15,7 +15,7 @@
 // A lost member ends it: fault() returns the reason. Messages that the order allows are still delivered, and no others.
 // Members may then have come to different places in the order, but not to different orders.
 // Deadlock: trees are monotone, and a packet is put into its place when it comes. So no packet waits here for another
-// one that its own receive buffer could hold up.
+// one that its own credit could hold up.
 // Threads: start, busy, deliver and leave by one thread at a time. Source: LFC thesis 6.4, 6.6.5.
 #pragma once
 

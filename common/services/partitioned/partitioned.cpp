@@ -18,7 +18,6 @@ using partitioned::Receiving;
 using partitioned::Request;
 using partitioned::Sending;
 using partitioned::Status;
-using partitioned::Unsent;
 
 namespace {
 
@@ -82,11 +81,6 @@ Partitioned::Partitioned(ServicePort& port, MemoryPort& memory, const partitione
 Partitioned::~Partitioned() {
   port_.attach(ServiceId::partitioned, nullptr);
   host_call_.end();
-  const ServicePort::Access access(port_);
-  for (Unsent* waiting : waiting_) {
-    port_.withdraw(waiting->peer, *waiting);
-    delete waiting;
-  }
 }
 
 // --- The host ---
@@ -231,56 +225,31 @@ void Partitioned::on_lost(PeerId peer) {
 
 bool Partitioned::work() {
   send_stacked(stacked_, protocol_);
-  for (Sending* const send : std::exchange(left_, {})) protocol_.left(*send);
   protocol_.work();
   return false;
+}
+
+// The frame of a send has left in which its bytes are lent. If the peer is lost, on_lost() follows and ends the send.
+void Partitioned::on_left(PeerId, std::uint64_t note, Result result) {
+  if (result == Result::ok) protocol_.left(note);
 }
 
 void Partitioned::control(PeerId to, const Head& head, const void* payload, std::size_t size) {
   const Slice slices[2] = {{&head, sizeof head}, {payload, size}};
   if (port_.try_send(to, ServiceId::partitioned, slices, size > 0 ? 2 : 1)) return;
-  std::unique_ptr<Unsent> waiting = spares_.take();
-  waiting->peer = to;
-  waiting->send = nullptr;
-  waiting->head = head;
-  if (size > 0) std::memcpy(waiting->payload.data(), payload, size);
-  const void* const kept = waiting->payload.data();
-  post(std::move(waiting), size, kept);
+  Packet packet = port_.packets().make(ServiceId::partitioned, size);
+  packet.set_head(&head, sizeof head);
+  if (size > 0) std::memcpy(packet.body(), payload, size);
+  port_.packets().send(to, std::move(packet));
 }
 
 bool Partitioned::data(Sending& of, const Head& head, const void* bytes, std::size_t size) {
   const Slice slices[2] = {{&head, sizeof head}, {bytes, size}};
   if (port_.try_send(of.key.peer, ServiceId::partitioned, slices, size > 0 ? 2 : 1)) return true;
-  std::unique_ptr<Unsent> waiting = spares_.take();
-  waiting->peer = of.key.peer;
-  waiting->send = &of;
-  waiting->head = head;
-  post(std::move(waiting), size, bytes);
-  return false;
-}
-
-void Partitioned::post(std::unique_ptr<Unsent> waiting, std::size_t payload, const void* bytes) {
-  Unsent& message = *waiting.release();
-  message.service = this;
-  message.slices = {Slice{&message.head, sizeof message.head}, Slice{bytes, payload}};
-  message.slice_count = payload > 0 ? 2 : 1;
-  message.tag = static_cast<std::uint8_t>(ServiceId::partitioned);
-  message.type = FrameType::service;
-  message.done = left;
-  waiting_.push_back(&message);
-  port_.post(message.peer, message);
-}
-
-// Called by the control program, with Access held.
-void Partitioned::left(Message* message, Result) {
-  auto* const waiting = static_cast<Unsent*>(message);
-  Partitioned& self = *waiting->service;
-  std::erase(self.waiting_, waiting);
-  if (waiting->send != nullptr) {
-    self.left_.push_back(waiting->send);
-    self.wake();
-  }
-  self.spares_.keep(std::unique_ptr<Unsent>(waiting));
+  Packet packet = port_.packets().make(ServiceId::partitioned);
+  packet.set_head(&head, sizeof head);
+  packet.lend({bytes, size});
+  return port_.packets().send(of.key.peer, std::move(packet), of.name);
 }
 
 }  // namespace lfc

@@ -14,14 +14,12 @@
 // request that was released while active. done() may start the request again.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "base/spares.hpp"
 #include "engine/host_call.hpp"
 #include "engine/memory_port.hpp"
 #include "services/partitioned/protocol/protocol.hpp"
@@ -43,15 +41,6 @@ struct Ended {
   Request* request;
   Status status;
   std::uint64_t bytes;
-};
-
-// Unsent: a frame that waits for a credit.
-struct Unsent : Message {
-  Partitioned* service = nullptr;
-  PeerId peer = kNoPeer;
-  Sending* send = nullptr;  // null: a frame without data
-  Head head;
-  std::array<std::byte, sizeof(Accept) + kMostToken> payload{};
 };
 
 }  // namespace partitioned
@@ -82,6 +71,7 @@ class Partitioned final : private Service, private partitioned::Carrier {
  private:
   // Service
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  void on_left(PeerId peer, std::uint64_t note, Result result) override;
   void on_lost(PeerId peer) override;
   bool work() override;
   // Carrier
@@ -98,17 +88,12 @@ class Partitioned final : private Service, private partitioned::Carrier {
   void ended(partitioned::Request& request, partitioned::Status status,
              std::uint64_t bytes) override;
 
-  void post(std::unique_ptr<partitioned::Unsent> waiting, std::size_t payload, const void* bytes);
-  static void left(Message* message, Result result);
   void call_back();
 
   ServicePort& port_;
   MemoryPort& memory_;
   const partitioned::Host host_;
   partitioned::Protocol protocol_{*this};
-  std::vector<partitioned::Unsent*> waiting_;
-  Spares<partitioned::Unsent> spares_;
-  std::vector<partitioned::Sending*> left_;
   std::vector<partitioned::Ended> ended_;
   partitioned::ReadyStack stacked_;
   HostCall host_call_;

@@ -33,17 +33,18 @@ Push::Push(ServicePort& port, HostPort& engine, std::size_t largest)
 Push::~Push() {
   port_.attach(ServiceId::push, nullptr);
   host_.end();
-  const ServicePort::Access access(port_);
-  for (WaitingFragment* fragment : waiting_) {
-    port_.withdraw(fragment->peer, *fragment);
-    delete fragment;
-  }
 }
 
 Push::Peer& Push::at(PeerId peer) {
   if (peer >= peers_.size()) peers_.resize(peer + 1);
   if (peers_[peer] == nullptr) peers_[peer] = std::make_unique<Peer>();
   return *peers_[peer];
+}
+
+Push::Offered* Push::find_offered(Peer& peer, std::uint64_t number) noexcept {
+  for (Offered& offered : peer.offered)
+    if (offered.number == number) return &offered;
+  return nullptr;
 }
 
 Push::Arrival* Push::find(Peer& peer, std::uint64_t number) noexcept {
@@ -86,22 +87,23 @@ bool Push::send_rts(PeerId id, std::uint8_t tag, const Slice* slices, int count)
 
 void Push::push(PeerId id, std::uint64_t number, const void* data, std::size_t size) {
   const ServicePort::Access access(port_);
-  const std::vector<Offered>& all = at(id).offered;
-  const auto offered = std::find_if(all.begin(), all.end(),
-                                    [number](const Offered& one) { return one.number == number; });
-  if (offered == all.end()) return;
+  Offered* const offered = find_offered(at(id), number);
+  if (offered == nullptr) return;
   const auto* bytes = static_cast<const std::byte*>(data);
   const std::size_t fragment = fragment_to(id);
-  bool waits = false;
   Head head{number, static_cast<std::uint32_t>(size), offered->wants_ack, 0};
   while (head.offset < size) {
     const std::size_t part = std::min<std::size_t>(size - head.offset, fragment);
     const Slice slices[2] = {{&head, sizeof head}, {bytes + head.offset, part}};
-    waits = waits || !port_.try_send(id, ServiceId::push, slices, 2);
-    if (waits) post(id, head, bytes + head.offset, part);
+    if (offered->waiting > 0 || !port_.try_send(id, ServiceId::push, slices, 2)) {
+      Packet packet = port_.packets().make(ServiceId::push);
+      packet.set_head(&head, sizeof head);
+      packet.lend(slices[1]);
+      if (!port_.packets().send(id, std::move(packet), number)) ++offered->waiting;
+    }
     head.offset += part;
   }
-  if (waits) port_.flush(id);  // the RTS must not wait for the fragments
+  if (offered->waiting > 0) port_.flush(id);  // the RTS must not wait for the fragments
   port_.counters().add(Counter::pushes);
 }
 
@@ -111,41 +113,18 @@ std::size_t Push::fragment_to(PeerId id) const noexcept {
   return placed > sizeof(Head) ? placed - sizeof(Head) : fragment_;
 }
 
-void Push::post(PeerId id, const Head& head, const std::byte* data, std::size_t size) {
-  WaitingFragment* fragment = spare_fragments_.take().release();
-  fragment->owner = this;
-  fragment->peer = id;
-  fragment->head = head;
-  fragment->slices = {Slice{&fragment->head, sizeof fragment->head}, Slice{data, size}};
-  fragment->slice_count = 2;
-  fragment->tag = static_cast<std::uint8_t>(ServiceId::push);
-  fragment->type = FrameType::service;
-  fragment->done = sent;
-  waiting_.push_back(fragment);
-  port_.post(id, *fragment);
-}
-
-// Called by the control program, with Access held.
-void Push::sent(Message* message, Result) {
-  auto* fragment = static_cast<WaitingFragment*>(message);
-  Push& self = *fragment->owner;
-  self.waiting_.erase(std::find(self.waiting_.begin(), self.waiting_.end(), fragment));
-  self.spare_fragments_.keep(std::unique_ptr<WaitingFragment>(fragment));
+void Push::on_left(PeerId id, std::uint64_t number, Result) {
+  if (Offered* const offered = find_offered(at(id), number)) --offered->waiting;
 }
 
 void Push::release(PeerId id, std::uint64_t number) {
   const ServicePort::Access access(port_);
   Peer& peer = at(id);
-  std::erase_if(peer.offered, [&](Offered& offered) {
-    if (offered.number == number) peer.taken(offered);
-    return offered.number == number;
-  });
-  std::erase_if(waiting_, [&](WaitingFragment* fragment) {
-    if (fragment->peer != id || fragment->head.number != number) return false;
-    port_.withdraw(id, *fragment);
-    spare_fragments_.keep(std::unique_ptr<WaitingFragment>(fragment));
-    return true;
-  });
+  Offered* const offered = find_offered(peer, number);
+  if (offered == nullptr) return;
+  if (offered->waiting > 0) port_.packets().drop(id, ServiceId::push, number);
+  peer.taken(*offered);
+  peer.offered.erase(peer.offered.begin() + (offered - peer.offered.data()));
 }
 
 // --- Receiver ---

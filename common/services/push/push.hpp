@@ -15,7 +15,7 @@
 //
 // Bounds: a receiver keeps at most limits::kPushShare bytes of each peer that it has not fetched; for more, it drops
 // the oldest message. A sender has at most as many under way, in messages that are neither released nor taken.
-// Why nothing waits in a circle: a frame's receive buffer is free when on_frame() returns; nothing is kept for the
+// Why nothing waits in a circle: a frame's credit is free when on_frame() returns; nothing is kept for the
 // host. Held by tests/unit/services/push/push_test.cpp, tests/mpi/rts.c.
 // Threads: any.
 #pragma once
@@ -29,7 +29,6 @@
 #include <vector>
 
 #include "base/limits.hpp"
-#include "base/spares.hpp"
 #include "engine/host_call.hpp"
 #include "engine/host_port.hpp"
 
@@ -80,6 +79,7 @@ class Push final : private Service {
     std::uint32_t size = 0;
     std::uint32_t wants_ack = 0;
     bool taken = false;
+    std::uint32_t waiting = 0;  // fragments that wait for a credit
   };
   // A message that arrives.
   struct Arrival {
@@ -113,12 +113,6 @@ class Push final : private Service {
       if (!std::exchange(one.taken, true)) under_way -= one.size;
     }
   };
-  // A fragment that waits for a credit.
-  struct WaitingFragment : Message {
-    Push* owner;
-    PeerId peer;
-    Head head;
-  };
   struct Ended {
     Operation* operation;
     Result result;
@@ -127,16 +121,16 @@ class Push final : private Service {
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
   std::byte* place(PeerId peer, const Placing& frame) override;
   Verdict on_placed(PeerId peer, const Placing& frame) override;
+  void on_left(PeerId peer, std::uint64_t number, Result result) override;
   void on_lost(PeerId peer) override;
 
   Peer& at(PeerId peer);
   std::uint64_t try_offer(PeerId peer, std::size_t size, bool& full);
   Verdict on_word(PeerId peer, std::span<const std::byte> payload);
   void acknowledge(PeerId id, Peer& peer, const Arrival& arrival);
+  static Offered* find_offered(Peer& peer, std::uint64_t number) noexcept;
   static Arrival* find(Peer& peer, std::uint64_t number) noexcept;
   std::size_t fragment_to(PeerId peer) const noexcept;
-  void post(PeerId peer, const Head& head, const std::byte* data, std::size_t size);
-  static void sent(Message* message, Result result);
   Arrival* begin(PeerId id, Peer& peer, const Head& head);
   void arrived(PeerId id, Peer& peer, Arrival& arrival, std::uint64_t bytes);
   void make_room(PeerId id, Peer& peer, std::size_t size);
@@ -149,10 +143,8 @@ class Push final : private Service {
   ServicePort& port_;
   HostPort& engine_;
   const std::size_t largest_;
-  const std::size_t fragment_;                // bytes of a message in one frame
-  std::vector<std::unique_ptr<Peer>> peers_;  // by PeerId
-  std::vector<WaitingFragment*> waiting_;
-  Spares<WaitingFragment> spare_fragments_;
+  const std::size_t fragment_;                              // bytes of a message in one frame
+  std::vector<std::unique_ptr<Peer>> peers_;                // by PeerId
   std::vector<std::unique_ptr<std::byte[]>> spare_memory_;  // of kPushMessage bytes each
   std::vector<Ended> ended_;
   HostCall host_;

@@ -33,7 +33,7 @@ void EngineCarrier::acknowledge(rma::Rank to, WindowAck ack) {
     ack.window = routes_[to].id;
     ack.rank = rank_;
   }
-  windows_.acknowledge(routes_[to].peer, ack);
+  windows_.port_.ack(routes_[to].peer, ServiceId::windows, &ack, sizeof ack);
 }
 
 void EngineCarrier::reply(rma::Rank to, const WindowHead& head, std::span<const Run> runs,

@@ -17,39 +17,21 @@ struct WindowService::Native : Operation {
   void* request = nullptr;
 };
 
-// A fragment that waits in the NI for a credit.
-struct WindowService::Fragment : Message {
-  WindowService* windows = nullptr;
-  std::uint32_t window = 0;
-  rma::Rank rank = 0;
-  std::vector<std::byte> bytes;
-};
-
-struct WindowService::Signal : Message {
-  WindowService* windows = nullptr;
-  std::uint32_t window = 0;  // its name here
-  WindowHead head{};
-};
-
-struct WindowService::ReplyMessage : Message {
-  WindowService* windows = nullptr;
+// A reply whose next frame waits for room in the link.
+struct WindowService::Replying {
   PeerId peer = kNoPeer;
   std::uint32_t window = 0;
   Reply reply;
-  std::vector<std::byte> frame;
 };
 
 namespace {
 
-constexpr std::uint8_t kTag = static_cast<std::uint8_t>(ServiceId::windows);
-
-void post(ServicePort& port, PeerId peer, Message& message, FrameType type, const void* bytes,
-          std::size_t size) {
-  message.type = type;
-  message.tag = kTag;
-  message.slices[0] = {bytes, size};
-  message.slice_count = 1;
-  port.post(peer, message);
+// The kind of packet that has left: the first two bits of its note. A rank has fewer than 30 bits.
+enum class Left : std::uint8_t { fragment = 1, signal, reply };
+constexpr unsigned kLeftShift = 62, kRankShift = 32;
+constexpr std::uint64_t note_of(Left what, std::uint32_t window_or_index,
+                                rma::Rank rank = 0) noexcept {
+  return std::uint64_t(what) << kLeftShift | std::uint64_t{rank} << kRankShift | window_or_index;
 }
 
 WindowStatus status_of(Result result) noexcept {
@@ -71,7 +53,14 @@ WindowService::WindowService(ServicePort& port, MemoryPort& memory, HostPort& en
   port_.attach(ServiceId::windows, this);
 }
 
-WindowService::~WindowService() { port_.attach(ServiceId::windows, nullptr); }
+WindowService::~WindowService() {
+  port_.attach(ServiceId::windows, nullptr);
+  const ServicePort::Access access(port_);
+  waiting_replies_.for_each([this](Replying& replying) {
+    port_.release(replying.peer);
+    delete &replying;
+  });
+}
 
 void WindowService::enter(Window& window) {
   locked([&] {
@@ -195,77 +184,83 @@ void WindowService::wake(Window& window) {
 
 // --- Frames ---
 
-// Sends a fragment, or lets the NI keep a copy until a credit arrives.
+// Sends a fragment, or a copy of it when there is a credit.
 bool WindowService::send(const Window& window, rma::Rank to, const Slice* slices, int count) {
   const PeerId peer = window.carrier_.peer_of(to);
   if (port_.try_send(peer, ServiceId::windows, slices, count)) return true;
-  std::unique_ptr<Fragment> fragment = spare_fragments_.take();
-  fragment->bytes.clear();
-  for (int i = 0; i < count; ++i) {
-    const auto* from = static_cast<const std::byte*>(slices[i].data);
-    if (slices[i].size != 0)
-      fragment->bytes.insert(fragment->bytes.end(), from, from + slices[i].size);
+  const std::span<const Slice> rest(slices + 1, static_cast<std::size_t>(count) - 1);
+  Packet packet = port_.packets().make(ServiceId::windows, total_size(rest.data(), count - 1));
+  packet.set_head(slices[0].data, slices[0].size);
+  std::size_t at = 0;
+  for (const Slice& slice : rest) {
+    if (slice.size != 0) std::memcpy(packet.body() + at, slice.data, slice.size);
+    at += slice.size;
   }
-  fragment->windows = this;
-  fragment->window = window.facts_.id;
-  fragment->rank = to;
-  fragment->done = [](Message* self, Result result) {
-    std::unique_ptr<Fragment> ended(static_cast<Fragment*>(self));
-    WindowService& windows = *ended->windows;
-    Window* const owner = windows.windows_.find(ended->window);
-    const rma::Rank target = ended->rank;
-    windows.spare_fragments_.keep(std::move(ended));
-    if (owner != nullptr) owner->protocol_.origin.carried(target, result == Result::ok);
-  };
-  Fragment& kept = *fragment.release();
-  post(port_, peer, kept, FrameType::service, kept.bytes.data(), kept.bytes.size());
-  return false;
+  return port_.packets().send(peer, std::move(packet),
+                              note_of(Left::fragment, window.facts_.id, to));
 }
 
 // A signal needs no order with fragments that wait: it names the count that it must not overtake.
 void WindowService::signal(Window& window, PeerId to, const WindowHead& head) {
   const Slice slice{&head, sizeof head};
   if (port_.try_send(to, ServiceId::windows, &slice, 1)) return;
-  auto* held = new Signal;
-  held->head = head;
-  held->windows = this;
-  held->window = window.facts_.id;
-  held->done = [](Message* self, Result) {
-    std::unique_ptr<Signal> ended(static_cast<Signal*>(self));
-    if (Window* owner = ended->windows->windows_.find(ended->window)) --owner->signals_;
-  };
-  ++window.signals_;
-  post(port_, to, *held, FrameType::service, &held->head, sizeof held->head);
-}
-
-void WindowService::acknowledge(PeerId to, const WindowAck& ack) {
-  port_.ack(to, ServiceId::windows, &ack, sizeof ack);
+  Packet packet = port_.packets().make(ServiceId::windows);
+  packet.set_head(&head, sizeof head);
+  if (!port_.packets().send(to, std::move(packet), note_of(Left::signal, window.facts_.id)))
+    ++window.signals_;
 }
 
 void WindowService::reply(const Window& window, PeerId to, const WindowHead& head,
                           std::span<const Run> runs, std::vector<std::byte> values) {
-  std::unique_ptr<ReplyMessage> message = spare_replies_.take();
-  message->windows = this;
-  message->peer = to;
-  message->window = window.facts_.id;
-  message->reply.begin(head, runs, std::move(values));
-  message->done = [](Message* self, Result result) {
-    auto& ended = *static_cast<ReplyMessage*>(self);
-    WindowService& windows = *ended.windows;
-    if (result == Result::ok && !ended.reply.all_sent()) return windows.continue_reply(ended);
-    windows.port_.release(ended.peer);
-    windows.spare_replies_.keep(std::unique_ptr<ReplyMessage>(&ended));
-  };
-  continue_reply(*message.release());
+  std::unique_ptr<Replying> made = spare_replies_.take();
+  made->peer = to;
+  made->window = window.facts_.id;
+  made->reply.begin(head, runs, std::move(values));
+  go_on(std::move(made));
 }
 
-void WindowService::continue_reply(ReplyMessage& message) {
-  // The window is looked up for each frame, because it may be gone meanwhile.
-  Window* const window = windows_.find(message.window);
-  const ExposedMemory* const memory = window == nullptr ? nullptr : &window->protocol_.memory;
-  message.reply.next_frame(memory, frame_bytes_, message.frame);
-  post(port_, message.peer, message, FrameType::service_data, message.frame.data(),
-       message.frame.size());
+// Sends frames of a reply until one has to wait. The window is looked up for each frame, because it may be gone
+// meanwhile.
+void WindowService::go_on(std::unique_ptr<Replying> replying) {
+  Reply& reply = replying->reply;
+  while (!reply.all_sent()) {
+    Window* const window = windows_.find(replying->window);
+    Packet packet = port_.packets().make(ServiceId::windows, reply.next_size(frame_bytes_),
+                                         FrameType::service_data);
+    std::span<std::byte> bytes(packet.body(), packet.body_size());
+    const WindowReply head =
+        reply.next_frame(window == nullptr ? nullptr : &window->protocol_.memory, bytes);
+    packet.shorten(bytes.size());
+    packet.set_head(&head, sizeof head);
+    const std::uint32_t place = waiting_replies_.enter(*replying);
+    if (!port_.packets().send(replying->peer, std::move(packet), note_of(Left::reply, place))) {
+      (void)replying.release();  // on_left() goes on
+      return;
+    }
+    waiting_replies_.leave(place);
+  }
+  port_.release(replying->peer);
+  spare_replies_.keep(std::move(replying));
+}
+
+void WindowService::on_left(PeerId, std::uint64_t note, Result result) {
+  const auto name = static_cast<std::uint32_t>(note);
+  const auto what = static_cast<Left>(note >> kLeftShift);
+  if (what == Left::reply) {
+    std::unique_ptr<Replying> replying(waiting_replies_.find(name));
+    waiting_replies_.leave(name);
+    if (result == Result::ok) return go_on(std::move(replying));
+    port_.release(replying->peer);
+    return;
+  }
+  Window* const window = windows_.find(name);
+  if (window == nullptr) return;  // freed meanwhile
+  if (what == Left::signal) {
+    --window->signals_;
+  } else {
+    const auto rank = static_cast<rma::Rank>(note >> kRankShift) & ((1u << 30) - 1);
+    window->protocol_.origin.carried(rank, result == Result::ok);
+  }
 }
 
 // --- By the link itself ---

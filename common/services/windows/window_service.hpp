@@ -57,6 +57,7 @@ class WindowService final : public Service {
 
   // Service
   Verdict on_frame(PeerId peer, FrameType type, std::span<const std::byte> payload) override;
+  void on_left(PeerId peer, std::uint64_t note, Result result) override;
   void on_lost(PeerId peer) override;
   bool work() override;
 
@@ -65,9 +66,7 @@ class WindowService final : public Service {
   friend class EngineCarrier;
   friend class EpochCalls;
   friend struct NotifiedAccess;
-  struct ReplyMessage;
-  struct Fragment;
-  struct Signal;
+  struct Replying;
   struct Native;
 
   template <class Call>
@@ -92,7 +91,6 @@ class WindowService final : public Service {
   // --- For the carriers ---
   bool send(const Window& window, rma::Rank to, const Slice* slices, int count);
   void signal(Window& window, PeerId to, const WindowHead& head);
-  void acknowledge(PeerId to, const WindowAck& ack);
   void reply(const Window& window, PeerId to, const WindowHead& head, std::span<const Run> runs,
              std::vector<std::byte> values);
   void wake(Window& window);
@@ -101,7 +99,7 @@ class WindowService final : public Service {
   Verdict accept_head(PeerId peer, std::span<const std::byte> payload);
   Verdict accept_ack(PeerId peer, std::span<const std::byte> payload);
   Verdict accept_reply(PeerId peer, std::span<const std::byte> payload);
-  void continue_reply(ReplyMessage& message);
+  void go_on(std::unique_ptr<Replying> replying);
 
   ServicePort& port_;
   MemoryPort& memory_;
@@ -112,8 +110,8 @@ class WindowService final : public Service {
   LockOrder lock_order_;
   StoreOrder store_order_;
   NameTable<Window, std::uint32_t> windows_{limits::kWindowBits};
-  Spares<ReplyMessage> spare_replies_;
-  Spares<Fragment, 16> spare_fragments_;  // of up to a frame
+  Spares<Replying> spare_replies_;
+  NameTable<Replying, std::uint32_t> waiting_replies_{limits::kWindowBits};
   Spares<Native> spare_natives_;
   std::vector<CopyPiece> pieces_;  // of a bundle that the link copies; its memory stays
   std::vector<Window*> working_;   // with acks or tickets to handle

@@ -15,6 +15,7 @@ namespace {
 
 const Limits kLimits{
     .frame = limits::kNeonFrame, .eager = limits::kNeonEager, .budget = limits::kNeonBudget};
+const std::size_t kBufferSize = sizeof(Header) + kLimits.frame;
 
 std::uint32_t size_of(MPI_Comm comm) {
   int size = 0;
@@ -45,11 +46,9 @@ Emulation::~Emulation() {
 
 int Emulation::level() const { return MPIX_NEON_EMULATED; }
 
-std::size_t Emulation::buffer_size() const { return sizeof(Header) + kLimits.frame; }
-
 void Emulation::receive(Buffer& buffer) {
-  if (buffer.bytes == nullptr) buffer.bytes = std::make_unique<std::byte[]>(buffer_size());
-  MPI_Irecv(buffer.bytes.get(), static_cast<int>(buffer_size()), MPI_BYTE, MPI_ANY_SOURCE, 0, comm_,
+  if (buffer.bytes == nullptr) buffer.bytes = std::make_unique<std::byte[]>(kBufferSize);
+  MPI_Irecv(buffer.bytes.get(), static_cast<int>(kBufferSize), MPI_BYTE, MPI_ANY_SOURCE, 0, comm_,
             &buffer.request);
 }
 
@@ -66,7 +65,7 @@ bool Emulation::send(Rank to, const Header& header, std::span<const std::byte> l
   if (!has_room(to)) return false;
   const bool synchronous = is_next_synchronous(to);
   Buffer& buffer = *idle_.back();
-  if (buffer.bytes == nullptr) buffer.bytes = std::make_unique<std::byte[]>(buffer_size());
+  if (buffer.bytes == nullptr) buffer.bytes = std::make_unique<std::byte[]>(kBufferSize);
   join_frame(buffer.bytes.get(), header, list, data);
   const std::size_t size = sizeof header + list.size() + data.size();
   if ((synchronous ? MPI_Issend : MPI_Isend)(buffer.bytes.get(), static_cast<int>(size), MPI_BYTE,

@@ -53,7 +53,6 @@ class Emulation final : public Endpoint, private Carrier {
   void reap();
   // Whether the next frame to that rank is sent synchronously.
   bool is_next_synchronous(Rank to) const { return (sent_[to] + 1) % limits::kNeonPace == 0; }
-  std::size_t buffer_size() const;
 
   SpinLock lock_;
   MPI_Comm comm_;

@@ -18,7 +18,8 @@ std::string counted(std::uint64_t count, const std::string& one, const std::stri
 }
 
 bool needs_credit(const Row& peer) {
-  if (peer["head"] == number_of(WaitingKind::message))
+  if (peer["head"] == number_of(WaitingKind::message) ||
+      peer["head"] == number_of(WaitingKind::packet))
     return needs_credit(static_cast<lfc::FrameType>(peer["head_type"]));
   return peer["head"] == number_of(WaitingKind::operation);
 }

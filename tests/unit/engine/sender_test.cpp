@@ -65,6 +65,23 @@ struct Bench {
 
 }  // namespace
 
+TEST_CASE("a packet that cannot go is tried once, and waits", "[sender]") {
+  Bench at;
+  PacketPool& packets = at.sender.packets();
+  const auto packet = [&] { return packets.take(FrameType::service, 0, 8); };
+  at.link->status = SendStatus::again;
+  REQUIRE_FALSE(at.sender.send(*at.peer, at.peer->waiting, packet()));
+  CHECK(at.link->attempts == 1);
+  CHECK(at.counters.get(Counter::link_stalls) == 1);
+  CHECK(at.peer->waiting.size() == 1);
+  REQUIRE_FALSE(at.sender.send(*at.peer, at.peer->waiting, packet()));
+  CHECK(at.link->attempts == 1);
+  at.link->status = SendStatus::sent;
+  at.sender.retry_all();
+  CHECK(at.link->sent.size() == 2);
+  CHECK(packets.in_use() == 0);
+}
+
 TEST_CASE("a message that cannot go is tried once, and leaves no trace", "[sender]") {
   Bench at;
   at.link->status = SendStatus::again;

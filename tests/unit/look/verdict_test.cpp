@@ -56,6 +56,15 @@ TEST_CASE("verdict: a credit that a rank outside MPI owes") {
   check(job, {"rank 3 waits for a credit of rank 5; rank 5 has not called MPI for 12 s: it sleeps "
               "in do_nanosleep"});
 }
+TEST_CASE("verdict: a service waits for a credit") {
+  const Job job{rank(3, {peer(5, {{"waiting", 1},
+                                  {"credits", 0},
+                                  {"head", number_of(lfc::look::WaitingKind::packet)},
+                                  {"head_type", number_of(lfc::FrameType::service)}})}),
+                away(rank(5))};
+  check(job, {"rank 3 waits for a credit of rank 5; rank 5 has not called MPI for 12 s: it sleeps "
+              "in do_nanosleep"});
+}
 TEST_CASE("verdict: an answer that needs no credit waits for room") {
   const Job job{
       rank(0,

@@ -2,6 +2,7 @@
 // links, and the events while the service waits.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,13 +25,57 @@ struct FakePortParts {
   Outcomes own_outcomes{own_lock};
 };
 
+// Packets that wait until the test sends them.
+struct FakePackets final : PacketPort {
+  FakePackets() : PacketPort(pool) {}
+  bool send(PeerId peer, Packet packet, std::uint64_t note) override {
+    waiting.push_back({peer, note, std::move(packet)});
+    return false;
+  }
+  void drop(PeerId peer, ServiceId, std::uint64_t note) noexcept override {
+    std::erase_if(waiting, [&](const Posted& it) { return it.peer == peer && it.note == note; });
+  }
+  bool waits(PeerId peer, ServiceId, std::uint64_t note) const noexcept override {
+    return std::any_of(waiting.begin(), waiting.end(),
+                       [&](const Posted& it) { return it.peer == peer && it.note == note; });
+  }
+  SharedBytes keep(std::span<const std::byte> payload) override {
+    return keeper ? keeper(payload) : pool.bytes().copy(payload);
+  }
+
+  struct Posted {
+    PeerId peer;
+    std::uint64_t note;
+    Packet packet;
+
+    FrameType type() const { return packet.item().type; }
+    std::vector<std::byte> bytes() const {
+      std::array<Slice, 2> slices;
+      const int count = packet.item().slices(slices);
+      std::vector<std::byte> all;
+      for (int i = 0; i < count; ++i) {
+        const auto* const from = static_cast<const std::byte*>(slices[i].data);
+        if (slices[i].size != 0) all.insert(all.end(), from, from + slices[i].size);
+      }
+      return all;
+    }
+  };
+  PacketPool pool;
+  std::function<SharedBytes(std::span<const std::byte>)> keeper;  // instead of a copy
+  std::vector<Posted> waiting;
+};
+
 // Peer i is the process {1, i}. A frame to a peer with a credit arrives at once; others wait.
 struct FakePort final : FakePortParts, ServicePort {
   explicit FakePort(SendLock::Kind kind = SendLock::Kind::none)
       : FakePortParts{.own_lock = SendLock(kind)},
         ServicePort(own_lock, own_identity, own_counters, own_outcomes) {}
 
-  void attach(ServiceId, Service* it) noexcept override { service = it; }
+  void attach(ServiceId, Service* it) noexcept override {
+    if (it == nullptr && ending) ending();
+    service = it;
+    if (it == nullptr) made.waiting.clear();
+  }
   PeerId find(ProcessName name) const noexcept override { return name.rank; }
   PeerId add(const Address& address, std::string& why_not) override {
     const ProcessName it = address.identity().name;
@@ -53,9 +98,8 @@ struct FakePort final : FakePortParts, ServicePort {
     return true;
   }
   void flush(PeerId) noexcept override {}
-  void post(PeerId, Message& message) override { waiting.push_back(&message); }
+  PacketPort& packets() noexcept override { return made; }
   bool try_send_data(PeerId, ServiceId, const Slice*, int) noexcept override { return false; }
-  void withdraw(PeerId, Message& message) noexcept override { std::erase(waiting, &message); }
   void control(PeerId peer, ServiceId, const void*, std::size_t) override { told.push_back(peer); }
   bool has_credit(PeerId peer) const noexcept override { return credit[peer]; }
   void release(PeerId peer) override { released.push_back(peer); }
@@ -70,26 +114,46 @@ struct FakePort final : FakePortParts, ServicePort {
     }
     return all;
   }
-  // Sends the first message that waits, and returns its bytes.
+  // Sends the first packet that waits, and returns its bytes.
   std::vector<std::byte> leaves(Result result = Result::ok) {
-    Message* const first = waiting.front();
-    waiting.erase(waiting.begin());
-    std::vector<std::byte> bytes = bytes_of(first->slices.data(), first->slice_count);
-    first->done(first, result);
+    const FakePackets::Posted first = std::move(made.waiting.front());
+    made.waiting.erase(made.waiting.begin());
+    std::vector<std::byte> bytes = first.bytes();
+    if (first.note != 0) service->on_left(first.peer, first.note, result);
     return bytes;
   }
   // Acts as the host's next progress().
   void call() { own_outcomes.call_back(); }
 
   Service* service = nullptr;
+  std::function<void()> ending;  // the events just before the service ends
   std::array<bool, 4> credit{true, true, true, true}, lost{};
   LinkTraits traits{.name = "fake"};
   std::vector<PeerId> sent, released, told;
   std::vector<std::uint32_t> added;
-  std::vector<Message*> waiting;
+  FakePackets made;
+  const std::vector<FakePackets::Posted>& waiting = made.waiting;
   bool awake = false;
   std::vector<std::byte> head,
       frame;  // of the last frame sent: its first slice, and all of it
+};
+
+// Bytes of a port that notice whether their last owner ends with Access. The port's lock is of the kind `shared`.
+struct GuardedBytes : SharedBytes::Block {
+  explicit GuardedBytes(FakePort& port_) : Block{free_block, 0}, port(port_) {
+    port.made.keeper = [this](std::span<const std::byte> payload) {
+      ++owners;
+      return SharedBytes(this, payload);
+    };
+  }
+  static void free_block(SharedBytes::Block* block) noexcept {
+    auto& self = *static_cast<GuardedBytes*>(block);
+    const SendLock::Entry entry = self.port.own_lock.try_enter();
+    if (entry != SendLock::kRefused) self.port.own_lock.leave(entry);
+    ++(entry == SendLock::kRefused ? self.ended : self.ended_without_access);
+  }
+  FakePort& port;
+  int ended = 0, ended_without_access = 0;
 };
 
 // Remote memory at the address given; the test ends the operations.

@@ -36,7 +36,7 @@ struct MulticastStats {
   std::uint64_t sent = 0;       // packets sent as origin, once for each child
   std::uint64_t forwarded = 0;  // packets sent on, once for each child
   std::uint64_t taken = 0;      // packets that arrived for this process
-  std::uint64_t copied = 0;     // packets copied into a buffer of the NI
+  std::uint64_t kept = 0;       // packets kept for a child or the receiver
   std::uint64_t blocked = 0;    // sends that had to wait for a credit or for room
   std::uint64_t early = 0;      // packets that came before their group was joined
   std::uint64_t stored = 0;     // bytes of packets not taken, with MulticastPacket::kCost each, now

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/shared_bytes.hpp"
 #include "services/neon/protocol/mapped_entries.hpp"
 #include "services/neon/protocol/operation.hpp"
 #include "services/neon/protocol/slot.hpp"
@@ -30,6 +31,10 @@ class Carrier {
                     std::span<const std::byte> data) = 0;
   // Returns whether send() has room, for a caller that must build the frame first. False: as send().
   virtual bool has_room(Rank) { return true; }
+
+  // Returns an owner of these bytes of the frame that Neon::on_frame() has, so that they stay after that call. Throws
+  // std::bad_alloc.
+  virtual SharedBytes keep(std::span<const std::byte> bytes) { return copy_of(bytes); }
 
   // --- Writing straight into the target's memory. Optional. ---
 

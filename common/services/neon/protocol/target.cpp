@@ -61,8 +61,8 @@ Target::Target(std::uint32_t ranks, const Limits& limits, Outlet& outlet, Carrie
       peers_(ranks) {}
 
 Target::~Target() {
-  peers_.for_each([this](Peer& peer) {
-    for (Record& each : peer.records) drop_early(peer, each);
+  drop_early();
+  peers_.for_each([](Peer& peer) {
     while (GetReply* each = peer.get_replies.pop()) delete each;
   });
 }
@@ -129,12 +129,12 @@ void Target::adopt(Record& each, Generation& early) {
   Peer& peer = peers_.at(each.origin);
   const std::uint32_t generation = early.number;
   while (Piece* piece = early.pieces.pop()) {
-    const std::uint32_t cost = cost_of(piece->header, piece->size);
+    const std::uint32_t cost = cost_of(piece->header, piece->bytes.size());
     peer.held -= cost;
     statistics_.parked -= cost;
     // A hostile origin has sent more than its final frame counts: the generation is over before they are.
     if (each.live != nullptr && each.announced == generation) {
-      accept(each, piece->header, piece->bytes.get(), piece->size);
+      accept(each, piece->header, piece->bytes.data(), piece->bytes.size());
     } else {
       ++statistics_.late;
     }
@@ -312,11 +312,7 @@ void Target::park(Peer& peer, Record& each, const Header& header, const std::byt
   }
   auto* piece = new Piece;
   piece->header = header;
-  piece->size = static_cast<std::uint32_t>(size);
-  if (size > 0) {
-    piece->bytes = std::make_unique<std::byte[]>(size);
-    std::memcpy(piece->bytes.get(), payload, size);
-  }
+  if (size > 0) piece->bytes = carrier_.keep({payload, size});
   (*place)->pieces.push(piece);
   ++(*place)->frames;
   const std::uint32_t cost = cost_of(header, size);
@@ -415,17 +411,24 @@ std::uint32_t Target::collect(Rank origin) noexcept {
 
 // --- Ends ---
 
-void Target::drop_early(Peer& peer, Record& each) {
-  while (Generation* first = each.early) {
-    each.early = first->next;
+void Target::drop_early() {
+  peers_.for_each([this](Peer& peer) {
+    for (Record& each : peer.records) statistics_.parked -= each.drop_early();
+    peer.held = 0;
+  });
+}
+
+std::uint32_t Target::Record::drop_early() noexcept {
+  std::uint32_t cost = 0;
+  while (Generation* first = early) {
+    early = first->next;
     while (Piece* piece = first->pieces.pop()) {
-      const std::uint32_t cost = cost_of(piece->header, piece->size);
-      peer.held -= cost;
-      statistics_.parked -= cost;
+      cost += cost_of(piece->header, piece->bytes.size());
       delete piece;
     }
     delete first;
   }
+  return cost;
 }
 
 void Target::on_lost(Rank lost) {
@@ -435,7 +438,9 @@ void Target::on_lost(Rank lost) {
   known->assemblies.clear();
   known->confirmations = {};
   for (Record& each : known->records) {
-    drop_early(*known, each);
+    const std::uint32_t dropped = each.drop_early();
+    known->held -= dropped;
+    statistics_.parked -= dropped;
     if (each.recalled != nullptr) each.acknowledge_recall();
     Announcement* buffer = each.live;
     const bool done = close(each) == MappedEntry::State::done;

@@ -57,6 +57,8 @@ class Target final : public MappedTarget {
   // Called when the carrier has room again. False: not enough.
   bool pump(Rank peer);
 
+  // Forgets frames that are parked, at the end: nothing is announced afterwards.
+  void drop_early();
   // Takes the budget owed to the origin, for the next frame to it. Call put_back() if that was not sent.
   std::uint32_t collect(Rank origin) noexcept;
   void put_back(Rank origin, std::uint32_t bytes) noexcept {
@@ -74,8 +76,7 @@ class Target final : public MappedTarget {
   struct Piece {  // a parked frame
     Piece* next = nullptr;
     Header header;
-    std::unique_ptr<std::byte[]> bytes;
-    std::uint32_t size = 0;
+    SharedBytes bytes;
   };
   struct Generation {  // one that is not announced yet
     Generation* next = nullptr;
@@ -99,6 +100,8 @@ class Target final : public MappedTarget {
     }
 
     void acknowledge_recall() noexcept { --std::exchange(recalled, nullptr)->unheard; }
+    // Forgets its parked frames. Returns the budget that they took.
+    std::uint32_t drop_early() noexcept;
     // The live generation has ended.
     void close() noexcept {
       live = nullptr;
@@ -153,7 +156,6 @@ class Target final : public MappedTarget {
   // Replies to the operation `id` of an origin, without data.
   void reply(Rank to, Kind kind, std::uint64_t id, std::uint8_t flags);
   void confirm_waiting(const Record& record, std::uint32_t arrived);
-  void drop_early(Peer& peer, Record& record);
 
   const Limits limits_;
   Outlet& outlet_;

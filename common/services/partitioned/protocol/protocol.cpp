@@ -206,9 +206,11 @@ void Protocol::write(Sending& send, const Bytes& bytes) {
   carrier_.control(send.key.peer, head, &placed, sizeof placed);
 }
 
-void Protocol::left(Sending& send) {
-  send.kept = false;
-  if (send.active) flush(send);
+void Protocol::left(std::uint64_t name) {
+  Sending* const send = send_names_.find(name);
+  if (send == nullptr) return;
+  send->kept = false;
+  if (send->active) flush(*send);
 }
 
 void Protocol::finish(Sending& send, Status status) {

@@ -91,8 +91,8 @@ class Protocol {
   // False: the peer breaks the protocol.
   bool on_frame(PeerId peer, std::span<const std::byte> frame);
   void on_lost(PeerId peer);
-  // The frame of this send that the carrier kept has left.
-  void left(Sending& send);
+  // The frame that the carrier kept of the send with this name has left.
+  void left(std::uint64_t name);
   void work();
 
   const Totals& totals() const noexcept { return totals_; }

@@ -1,6 +1,5 @@
 #include "services/windows/protocol/reply.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -21,29 +20,26 @@ void Reply::begin(const WindowHead& head, std::span<const Run> runs,
   values_ = std::move(values);
 }
 
-void Reply::next_frame(const ExposedMemory* memory, std::size_t room,
-                       std::vector<std::byte>& frame) {
-  const std::uint64_t size = std::min<std::uint64_t>(size_ - offset_, room - sizeof(WindowReply));
+WindowReply Reply::next_frame(const ExposedMemory* memory, std::span<std::byte>& bytes) {
   WindowReply head{name_, 0, base_ + offset_};
-  frame.resize(sizeof head + size);
-  std::byte* const bytes = frame.data() + sizeof head;
-  offset_ += size;
-  if (from_memory_) {
-    std::int64_t base = 0;
-    std::byte* const at = memory == nullptr ? nullptr : memory->resolve(runs_, base);
-    if (at != nullptr) {
-      from_.set_base(base);
-      gather(from_, at, bytes, size);
-    } else {
-      frame.resize(sizeof head);
-      head.status = static_cast<std::uint64_t>(WindowStatus::range);
-      head.offset = size_ - (offset_ - size);
-      offset_ = size_;
-    }
-  } else {
-    std::memcpy(bytes, values_.data() + (offset_ - size), size);
+  if (!from_memory_) {
+    std::memcpy(bytes.data(), values_.data() + offset_, bytes.size());
+    offset_ += bytes.size();
+    return head;
   }
-  std::memcpy(frame.data(), &head, sizeof head);
+  std::int64_t base = 0;
+  std::byte* const at = memory == nullptr ? nullptr : memory->resolve(runs_, base);
+  if (at == nullptr) {
+    head.status = static_cast<std::uint64_t>(WindowStatus::range);
+    head.offset = size_ - offset_;
+    offset_ = size_;
+    bytes = {};
+    return head;
+  }
+  from_.set_base(base);
+  gather(from_, at, bytes.data(), bytes.size());
+  offset_ += bytes.size();
+  return head;
 }
 
 }  // namespace lfc

@@ -36,6 +36,36 @@ TEST_CASE("tcp: the frame prefix notices every single-bit error", "[tcp]") {
   CHECK_FALSE(tcp::decode_prefix(0, 0, out));
 }
 
+TEST_CASE("tcp: frames that are lent stay, also when their connection has ended", "[tcp]") {
+  Node a(0);
+  Node b(1);
+  b.lends = true;
+  const PeerId ab = a.connect(b);
+  Random random(5);
+  const std::size_t max = a.link->max_payload();
+  std::vector<Bytes> sent;
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t size = random() % 4 == 0 ? max : random() % (2 * limits::kTcpLent);
+    sent.push_back(random_bytes(random, size));
+    send_all({&a, &b}, a, ab, {FrameType::service}, sent.back());
+    for (SharedBytes& bytes : b.lent)
+      if (random() % 16 == 0) bytes = {};
+  }
+  pump({&a, &b}, [&] { return b.received == static_cast<int>(sent.size()); });
+  a.link->close(ab);
+  pump_for({&a, &b}, 20ms);
+  b.link.reset();
+  REQUIRE(b.lent.size() == sent.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (!b.lent[i]) continue;
+    ++kept;
+    REQUIRE(std::equal(sent[i].begin(), sent[i].end(), b.lent[i].data(),
+                       b.lent[i].data() + b.lent[i].size()));
+  }
+  CHECK(kept != 0);
+}
+
 TEST_CASE("tcp: random frames in random slices arrive whole and in order", "[tcp]") {
   const bool tiny = GENERATE(false, true);
   const bool keeps = GENERATE(false, true);

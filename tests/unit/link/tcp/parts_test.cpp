@@ -16,8 +16,10 @@
 #include "link/tcp/active_connections.hpp"
 #include "link/tcp/admission_limits.hpp"
 #include "link/tcp/connections.hpp"
+#include "link/tcp/inbox.hpp"
 #include "link/tcp/pace.hpp"
 #include "link/tcp/retries.hpp"
+#include "unit/failing_allocation.hpp"
 
 namespace lfc::tcp {
 namespace {
@@ -69,6 +71,29 @@ int polls_until_due(Pace& pace) {
   while (!pace.is_due()) ++polls;
   return polls;
 }
+
+// An inbox of full size on a socket pair.
+struct Reader {
+  Reader() {
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    REQUIRE(inbox.grow(Inbox::kEstablished));
+  }
+  ~Reader() {
+    for (const int fd : ends) ::close(fd);
+  }
+  void arrive(std::size_t size) {
+    const std::vector<std::byte> data(std::min<std::size_t>(size, 32 * 1024), std::byte{7});
+    for (std::size_t done = 0; done < size;) {
+      const std::size_t part = std::min(data.size(), size - done);
+      REQUIRE(::write(ends[1], data.data(), part) == static_cast<ssize_t>(part));
+      REQUIRE(inbox.read(ends[0], part) == Inbox::Got::data);
+      REQUIRE(inbox.last_read() == part);
+      done += part;
+    }
+  }
+  std::array<int, 2> ends{};
+  Inbox inbox;
+};
 
 }  // namespace
 
@@ -232,6 +257,77 @@ TEST_CASE("tcp: a connection that pauses or waits keeps the link looking at the 
   connections.kill(connection);
   connections.note_deadlines(false);
   CHECK_FALSE(connections.timed());
+}
+
+TEST_CASE("tcp: an inbox lends only bytes of its own", "[tcp]") {
+  Reader at;
+  at.arrive(2 * limits::kTcpLent);
+  CHECK(at.inbox.lend(at.inbox.bytes()));
+  CHECK(at.inbox.lend(at.inbox.bytes().last(limits::kTcpLent)));
+  const std::vector<std::byte> others(2 * limits::kTcpLent);  // as of a frame of another link
+  CHECK_FALSE(at.inbox.lend(others));
+  const std::byte* const end = at.inbox.bytes().data() + at.inbox.bytes().size();
+  CHECK_FALSE(at.inbox.lend({end - limits::kTcpLent + 1, limits::kTcpLent}));
+}
+
+TEST_CASE("tcp: an inbox that is lent and gets no other memory reads no more than it has room for",
+          "[tcp]") {
+#if LFC_ALLOCATIONS_FAIL
+  constexpr std::size_t kRoom = 1000;
+  static_assert(kRoom < Inbox::kBeyond);
+  Reader at;
+  at.arrive(Inbox::kEstablished - kRoom);
+  const std::byte* const end = at.inbox.bytes().data() + Inbox::kEstablished;
+  const SharedBytes lent = at.inbox.lend(at.inbox.bytes());
+  REQUIRE(lent);
+  at.inbox.consume(at.inbox.bytes().size());
+  const std::vector<std::byte> more(2 * kRoom, std::byte{8});
+  REQUIRE(::write(at.ends[1], more.data(), more.size()) == static_cast<ssize_t>(more.size()));
+  std::array<std::byte, 100> place{};
+  std::size_t taken = 0;
+  Inbox::Got got = Inbox::Got::nothing;
+  bool has_failed = false;
+  {
+    const FailingAllocation failing(0, Inbox::kEstablished);
+    got = at.inbox.read_to(at.ends[0], place.data(), place.size(), taken);
+    has_failed = failing.has_failed();
+  }
+  if (!has_failed) {
+    WARN("skipped: no allocation has failed");
+    return;
+  }
+  REQUIRE(got == Inbox::Got::data);
+  CHECK(taken == place.size());
+  const std::span<const std::byte> behind = at.inbox.bytes();
+  CHECK(behind.data() + behind.size() <= end);
+  CHECK(lent.span().front() == std::byte{7});
+#endif
+}
+
+TEST_CASE(
+    "tcp: bytes that are lent stay while the inbox goes on, in another buffer when it is full",
+    "[tcp]") {
+  Reader at;
+  std::vector<SharedBytes> lent;
+  for (int round = 0; round < 40; ++round) {
+    at.arrive(40'000);
+    lent.push_back(at.inbox.lend(at.inbox.bytes()));
+    if (!lent.back()) {  // several buffers are lent
+      REQUIRE(lent.size() > limits::kTcpLentBuffers);
+      lent.clear();
+      at.inbox.consume(40'000);
+      continue;
+    }
+    std::fill_n(lent.back().writable(), lent.back().size(), static_cast<std::byte>(round));
+    at.inbox.consume(40'000);
+    if (round % 3 == 0) at.arrive(100), at.inbox.consume(100);
+    if (round % 7 == 0) lent.erase(lent.begin(), lent.begin() + static_cast<long>(lent.size() / 2));
+  }
+  int round = 40 - static_cast<int>(lent.size());
+  for (const SharedBytes& bytes : lent) {
+    for (const std::byte byte : bytes.span()) REQUIRE(byte == static_cast<std::byte>(round));
+    ++round;
+  }
 }
 
 }  // namespace lfc::tcp

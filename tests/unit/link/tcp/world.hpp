@@ -102,6 +102,7 @@ struct Node final : FrameSink {
     if (reinterpret_cast<std::uintptr_t>(payload.data()) % 8 != 0) ++misaligned;
     if (keep) frames.push_back({peer, meta, {payload.begin(), payload.end()}});
     ++received;
+    if (lends) lent.push_back(link->traits().lender->lend(peer, payload));
     if (hook) hook(peer, meta);
   }
   PeerId on_connect(Link&, const Address& from) override {
@@ -136,6 +137,8 @@ struct Node final : FrameSink {
   int misaligned = 0;
   bool keep = true;
   bool refuse = false;
+  bool lends = false;
+  std::vector<SharedBytes> lent;  // by frame, while `lends`
   Batch keeping = Batch::no;
   Bytes blob;
   std::unique_ptr<Link> link;  // last, so it is destroyed first

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -82,7 +84,7 @@ TEST_CASE(
   REQUIRE(at.sink.taken == 1);  // without waiting for the child
   REQUIRE(at.port.waiting.size() == 1);
   REQUIRE(at.port.released.empty());
-  at.port.waiting.front()->done(at.port.waiting.front(), Result::ok);
+  at.port.leaves();
   REQUIRE(at.port.released == std::vector<PeerId>{0});
   REQUIRE(at.multicast.packets() == 0);
 }
@@ -110,4 +112,40 @@ TEST_CASE("a member can reply to a member that it has not met", "[multicast]") {
   REQUIRE(at.arrives(3, 3, MulticastHeader::Kind::direct) == Service::Verdict::release);
   at.multicast.give_up(*at.group, 3, Multicast::Reason::loss);
   REQUIRE(at.port.sent.back() == 3);
+}
+
+TEST_CASE("a packet that leaves while its service ends is reported to a service that knows it",
+          "[multicast]") {
+  std::optional<Inner> at(std::in_place);
+  at->port.credit[2] = at->port.credit[0] = false;
+  const std::array<std::byte, 8> bytes{};
+  std::atomic<std::uint32_t> unsent{0};
+  MulticastHeader header;
+  header.shape = Inner::kShape.shape;
+  header.fan = static_cast<std::uint8_t>(Inner::kShape.fan);
+  at->multicast.send(*at->group, header, bytes, unsent);
+  REQUIRE(unsent == 1);
+  FakePort& port = at->port;
+  port.ending = [&port] {
+    while (!port.waiting.empty()) port.leaves();
+  };
+  at.reset();
+  CHECK(unsent == 0);
+}
+
+TEST_CASE("packets for a group that is never joined end with the service, with Access",
+          "[multicast]") {
+  FakePort port(SendLock::Kind::shared);
+  GuardedBytes kept(port);
+  {
+    Multicast multicast(port, {});
+    std::array<std::byte, sizeof(MulticastHeader) + 8> frame{};
+    MulticastHeader header;
+    header.group = 10;
+    std::memcpy(frame.data(), &header, sizeof header);
+    REQUIRE(port.service->on_frame(0, FrameType::service, frame) == Service::Verdict::hold);
+    REQUIRE(kept.owners == 1);
+  }
+  CHECK(kept.ended == 1);
+  CHECK(kept.ended_without_access == 0);
 }

@@ -152,10 +152,10 @@ TEST_CASE("a window that is freed with frames waiting takes them along", "[neon_
   at.settle();
   for (int i = 0; i < 8; ++i) at.put(0, small);
   REQUIRE_FALSE(at.windows[0]->quiet());
-  const int sent = at.windows[0]->sent()[1];  // and one of them is not sent yet
+  const int sent = at.windows[0]->traffic().sent[1];  // and one of them is not sent yet
   at.windows[0].reset();
   at.settle();
-  CHECK(at.windows[1]->received() == sent - 1);
+  CHECK(at.windows[1]->traffic().received == sent - 1);
 }
 
 TEST_CASE("a window that is freed with a write under way gets no completion of it",

@@ -24,7 +24,8 @@ struct Granted : Setting {
     frames = count(0, Counter::frames_sent);
   }
   bool all_counted() {
-    return windows[0]->sent()[1] == windows[1]->received() && world.credit_fault().empty();
+    return windows[0]->traffic().sent[1] == windows[1]->traffic().received &&
+           world.credit_fault().empty();
   }
   // Puts bytes into the buffer with a notification that the protocol did not choose.
   void forge(ServiceId service, std::uint32_t value) {

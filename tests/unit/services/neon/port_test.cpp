@@ -1,6 +1,7 @@
 // NEON's window behind a fake port: frames that leave, wait for a credit, or are withdrawn.
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -17,7 +18,7 @@ constexpr std::uint32_t kTag = 7;
 
 // Rank 0 of two. Rank 1 is peer 1, and its window has the name 5.
 struct Origin {
-  Origin() {
+  explicit Origin(SendLock::Kind lock = SendLock::Kind::none) : port(lock) {
     window = std::make_unique<NeonWindow>(
         service, 0, neon::Limits{.frame = service->frame_bytes(), .eager = 128, .budget = 1024},
         exposure, 2);
@@ -48,7 +49,7 @@ TEST_CASE("a put of NEON leaves at once where there is a credit", "[neon_service
   CHECK(at.port.sent == std::vector<PeerId>{1});
   CHECK(at.head().kind == neon::Kind::data);
   CHECK(at.head().window == 5);
-  CHECK(at.window->sent()[1] == 1);
+  CHECK(at.window->traffic().sent[1] == 1);
   CHECK(at.window->quiet());
 }
 
@@ -72,4 +73,41 @@ TEST_CASE("a window of NEON has lost a member as soon as its port reports the lo
   Origin at;
   at.port.service->on_lost(1);
   CHECK(at.window->has_lost());
+}
+
+TEST_CASE("frames that wait for an announcement end with their window, with Access",
+          "[neon_service]") {
+  Origin at(SendLock::Kind::shared);
+  GuardedBytes kept(at.port);
+  std::array<std::byte, sizeof(neon::Header) + 64> frame{};
+  neon::Header header;
+  header.kind = neon::Kind::data;
+  header.flags = neon::kFinal | neon::kCharged;
+  header.window = at.window->id();
+  header.tag = 7;
+  header.generation = 1;
+  header.count = 1;
+  std::memcpy(frame.data(), &header, sizeof header);
+  REQUIRE(at.port.service->on_frame(1, FrameType::service, frame) == Service::Verdict::release);
+  REQUIRE(kept.owners == 1);
+  at.window.reset();
+  CHECK(kept.ended == 1);
+  CHECK(kept.ended_without_access == 0);
+}
+
+TEST_CASE("a window of NEON goes on in the pass in which a frame has left, once for all",
+          "[neon_service]") {
+  Origin at;
+  at.port.credit[1] = false;
+  neon::Operation first, second;
+  REQUIRE(at.put(first) == neon::Status::ok);
+  REQUIRE(at.put(second) == neon::Status::ok);
+  at.port.credit[1] = true;
+  at.port.awake = false;
+  at.port.leaves();
+  CHECK(at.port.sent.empty());
+  REQUIRE(at.port.awake);
+  at.port.service->work();
+  CHECK(at.port.sent == std::vector<PeerId>{1});
+  CHECK(at.window->quiet());
 }

@@ -54,7 +54,8 @@ struct Notified : Setting {
   }
   const neon::Statistics& statistics(Node node) { return windows[node]->neon().statistics(); }
   bool all_counted() {
-    return windows[0]->sent()[1] == windows[1]->received() && world.credit_fault().empty();
+    return windows[0]->traffic().sent[1] == windows[1]->traffic().received &&
+           world.credit_fault().empty();
   }
   // Sends a notification that the protocol did not choose, with a write of some bytes.
   void forge(std::uint32_t key) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -66,9 +67,7 @@ TEST_CASE("an offer without a credit waits, and is taken back with the service",
     Told told;
     partitioned::Sending& send = short_lived.offer(kKey, &told, at.bytes.data(), 2, 8);
     REQUIRE(at.port.waiting.size() == 1);
-    const Message& waiting = *at.port.waiting.front();
-    CHECK(load_pod<Head>(static_cast<const std::byte*>(waiting.slices[0].data)).kind ==
-          Kind::offer);
+    CHECK(load_pod<Head>(at.port.waiting.front().bytes().data()).kind == Kind::offer);
     CHECK(short_lived.release(send));
   }
   CHECK(at.port.waiting.empty());
@@ -106,6 +105,33 @@ TEST_CASE("frames of partitioned communication are of one kind", "[partitioned]"
   const std::array<std::byte, sizeof(Head)> frame{};
   CHECK(at.port.service->on_frame(1, FrameType::service_ack, frame) == Service::Verdict::malformed);
   CHECK(at.port.service->on_frame(1, FrameType::service, frame) == Service::Verdict::malformed);
+}
+
+TEST_CASE("a send whose last frame waited for a credit of a peer that is lost ends with the loss",
+          "[partitioned]") {
+  Process at;
+  partitioned::Sending& send = at.service.offer(kKey, &at.told, at.bytes.data(), 1, 8);
+  struct {
+    Head head;
+    partitioned::Accept accept;
+  } frame;
+  frame.head.kind = Kind::accept;
+  frame.head.to = send.name;
+  frame.head.epoch = 1;
+  frame.accept.name = 5;
+  REQUIRE(at.port.service->on_frame(1, FrameType::service, std::as_bytes(std::span(&frame, 1))) ==
+          Service::Verdict::release);
+  at.service.start(send);
+  at.port.credit[1] = false;
+  REQUIRE(at.service.ready(send, 0, 0));
+  REQUIRE(at.port.waiting.size() == 1);
+  at.port.lost[1] = true;
+  at.port.leaves(Result::unreachable);  // before on_lost()
+  at.port.service->on_lost(1);
+  at.port.call();
+  CHECK(at.told.done == 1);
+  CHECK(at.told.status == Status::lost);
+  CHECK(at.service.release(send));
 }
 
 }  // namespace lfc::port_test

@@ -51,7 +51,7 @@ class ProtocolWorld {
     std::memcpy(bytes.data(), &kept.head, sizeof kept.head);
     if (kept.size > 0) std::memcpy(bytes.data() + sizeof kept.head, kept.data, kept.size);
     frames_.push_back({1, std::move(bytes)});
-    side(0).left(*kept.send);
+    side(0).left(kept.send->name);
   }
   std::size_t kept() const { return kept_.size(); }
   bool woken() const { return ends_[0].woken || ends_[1].woken; }

@@ -340,7 +340,7 @@ TEST_CASE(
   REQUIRE(at.arrives(FrameType::service, &head, sizeof head) == Service::Verdict::hold);
   std::uint64_t came = 0;
   while (!at.port.waiting.empty()) {
-    CHECK(at.port.waiting.front()->type == FrameType::service_data);
+    CHECK(at.port.waiting.front().type() == FrameType::service_data);
     CHECK(at.port.released.empty());
     came += at.port.leaves().size() - sizeof(WindowReply);
   }

@@ -158,9 +158,13 @@ class ProtocolWorld {
                std::vector<std::byte> values) override {
       Reply reply;
       reply.begin(head, runs, std::move(values));
-      std::vector<std::byte> frame;
       while (!reply.all_sent()) {
-        reply.next_frame(&protocol.memory, frame_bytes(), frame);
+        std::vector<std::byte> room(reply.next_size(frame_bytes()));
+        std::span<std::byte> bytes = room;
+        const WindowReply part = reply.next_frame(&protocol.memory, bytes);
+        std::vector<std::byte> frame;
+        append(frame, &part, sizeof part);
+        append(frame, bytes.data(), bytes.size());
         post(to, FrameType::service_data, frame.data(), frame.size());
       }
     }

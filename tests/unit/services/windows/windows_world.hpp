@@ -77,22 +77,15 @@ struct Setting {
   // A frame such as a hostile member may send.
   void send(Node from, Node to, const WindowHead& head, const std::vector<Run>& runs,
             std::size_t bytes) {
-    struct Held : Message {
-      std::vector<std::byte> payload;
-    };
-    auto* held = new Held;
-    held->payload.resize(sizeof head + runs.size() * sizeof(Run) + bytes, std::byte{0xee});
-    std::memcpy(held->payload.data(), &head, sizeof head);
-    if (!runs.empty())
-      std::memcpy(held->payload.data() + sizeof head, runs.data(), runs.size() * sizeof(Run));
-    held->type = FrameType::service;
-    held->tag = static_cast<std::uint8_t>(ServiceId::windows);
-    held->slices[0] = {held->payload.data(), held->payload.size()};
-    held->slice_count = 1;
-    held->done = [](Message* self, Result) { delete static_cast<Held*>(self); };
     const PeerId peer = world.peer(from, to);
     const Ni::Access access(world.ni(from));
-    world.ni(from).services().post(peer, *held);
+    PacketPort& packets = world.ni(from).services().packets();
+    const std::size_t runs_bytes = runs.size() * sizeof(Run);
+    Packet packet = packets.make(ServiceId::windows, runs_bytes + bytes);
+    packet.set_head(&head, sizeof head);
+    if (!runs.empty()) std::memcpy(packet.body(), runs.data(), runs_bytes);
+    if (bytes != 0) std::memset(packet.body() + runs_bytes, 0xee, bytes);
+    packets.send(peer, std::move(packet));
   }
   WindowHead head(Node from, Node to, WindowKind kind, std::uint64_t bytes, std::uint32_t runs) {
     WindowHead made{};
